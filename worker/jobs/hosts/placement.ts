@@ -105,6 +105,9 @@ const hasRoomAt = (s: string): SQL =>
 export const waitsForRoom = sql`(j.kind IN ${startingKinds} AND EXISTS (
   SELECT 1 FROM sites s WHERE s.id = j.site_id AND s.host_id = j.host_id AND NOT s.reserved AND NOT ${hasRoomAt("s")}))`;
 
+/** Whether the host of job `j` takes none: its engine does not answer, or its agent is being replaced. */
+export const hostIsClosed = sql`EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND slots = 0)`;
+
 /**
  * For an UPDATE of `sites` that lets a site run again after it gave up its reservation: it reserves memory on its
  * host. If there is none and the site has no data there, it gives up the host and is placed again; otherwise it waits.

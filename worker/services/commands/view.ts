@@ -4,6 +4,7 @@ import type { Db } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import { commands } from "../../db/schema.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
+import { hostIsClosed } from "../../jobs/hosts/placement.ts";
 
 /** Commands with everything in their public representation. */
 export const selectCommands = (db: Db) =>
@@ -12,8 +13,8 @@ export const selectCommands = (db: Db) =>
       ...getTableColumns(commands),
       silentSince: sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
         WHERE j.lane = commands.id AND j.${openJob})`.as("silent_since"),
-      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j JOIN hosts h ON h.id = j.host_id
-        WHERE j.lane = commands.id AND j.status = 'QUEUED' AND h.slots = 0)`.as("host_closed"),
+      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j
+        WHERE j.lane = commands.id AND j.status = 'QUEUED' AND ${hostIsClosed})`.as("host_closed"),
     })
     .from(commands);
 export type CommandRow = Awaited<ReturnType<typeof selectCommands>>[number];

@@ -9,6 +9,7 @@ import { diskNotice } from "../../domain/disk-notice.ts";
 import { billingDayOf } from "../../domain/pricing.ts";
 import { failingView } from "../backups/view.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
+import { hostIsClosed } from "../../jobs/hosts/placement.ts";
 
 /** Databases with everything in their public representation, in one statement. */
 export const selectDatabases = (db: Db) =>
@@ -23,8 +24,8 @@ export const selectDatabases = (db: Db) =>
       silentSince: sql<number | null>`
         (SELECT CASE WHEN j.host_id IS NULL THEN 0 ELSE (SELECT offline_since FROM hosts WHERE id = j.host_id) END
         FROM jobs j WHERE j.lane = databases.id AND j.${openJob} ORDER BY j.seq LIMIT 1)`.as("silent_since"),
-      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j JOIN hosts h ON h.id = j.host_id
-        WHERE j.lane = databases.id AND j.status = 'QUEUED' AND h.slots = 0)`.as("host_closed"),
+      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j
+        WHERE j.lane = databases.id AND j.status = 'QUEUED' AND ${hostIsClosed})`.as("host_closed"),
       // Found by the lane, whose index contains open jobs.
       restoring: sql<{ backupId: string; since: number } | null>`
         (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs

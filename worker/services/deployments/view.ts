@@ -3,7 +3,7 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
-import { hasPlace, waitsForRoom } from "../../jobs/hosts/placement.ts";
+import { hasPlace, hostIsClosed, waitsForRoom } from "../../jobs/hosts/placement.ts";
 import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
 import { waitsForDatabase } from "../../jobs/turns.ts";
 
@@ -16,7 +16,7 @@ const waitReason = (ctx: Ctx) => sql<WaitReason | null>`(SELECT CASE
     WHEN ${waitsForRoom} THEN 'room'
     WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
     WHEN j.host_id IS NULL THEN 'placement'
-    WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND slots = 0) THEN 'closed'
+    WHEN ${hostIsClosed} THEN 'closed'
     ELSE 'turn' END
   FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 

@@ -7,7 +7,7 @@ import type { JobRow } from "../../db/rows.ts";
 import { accounts, hosts, jobs } from "../../db/schema.ts";
 import { stuckAfterMs } from "../../domain/job-rules.ts";
 import { waitReasons } from "../../domain/wait-reasons.ts";
-import { hasPlace, waitsForRoom } from "../../jobs/hosts/placement.ts";
+import { hasPlace, hostIsClosed, waitsForRoom } from "../../jobs/hosts/placement.ts";
 import { waitsForDatabase } from "../../jobs/turns.ts";
 
 const offline = sql`EXISTS (SELECT 1 FROM hosts WHERE id = jobs.host_id AND (offline_since IS NOT NULL OR connected_at IS NULL))`;
@@ -23,7 +23,7 @@ const waitsFor = (ctx: Ctx) => sql<JobWait | null>`(SELECT CASE
     WHEN ${offline} THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'
     WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
-    WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND slots = 0) THEN 'closed'
+    WHEN ${hostIsClosed} THEN 'closed'
     ELSE 'slot' END
   FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED')`;
 
