@@ -3,7 +3,8 @@ import type { Answer, EmbeddedDatabaseRpc, Query, Value } from "./bindings.ts";
 
 /** How many times the record has changed; −1 where the object is not in this isolate, so that nothing is remembered. */
 let version = -1;
-const remembered = new Map<string, Answer>();
+/** By the words of a read, and then by its values: together they would be a long key to make and look up. */
+const remembered = new Map<string, Map<string, Answer>>();
 let rememberedBytes = 0;
 const [mostBytes, mostBytesEach] = [8_000_000, 256_000];
 
@@ -19,9 +20,9 @@ function forget(): void {
 }
 
 /** Keeps an answer until the record changes, unless it has changed while the answer was on its way. */
-function remember(key: string, answer: Answer): void {
-  if (answer.version !== version || remembered.has(key)) return;
-  let bytes = 200 + 2 * key.length;
+function remember(sql: string, values: string, answer: Answer): void {
+  if (answer.version !== version || remembered.get(sql)?.has(values)) return;
+  let bytes = 200 + 2 * values.length + (remembered.has(sql) ? 0 : 2 * sql.length);
   for (const row of answer.rows)
     for (const value of row) {
       if (isBlob(value)) return;
@@ -30,14 +31,16 @@ function remember(key: string, answer: Answer): void {
   if (bytes > mostBytesEach) return;
   if (rememberedBytes + bytes > mostBytes) clear();
   rememberedBytes += bytes;
-  remembered.set(key, answer);
+  let ofSql = remembered.get(sql);
+  if (!ofSql) remembered.set(sql, (ofSql = new Map()));
+  ofSql.set(values, answer);
 }
 
 /** No SELECT changes anything; what begins in another way may. */
 const isRead = (sql: string) => /^\s*select\b/i.test(sql);
-/** A read is known by its words and values. */
-const keyOf = ({ sql, params }: Query) =>
-  isRead(sql) && !params.some(isBlob) ? `${sql}\0${JSON.stringify(params)}` : undefined;
+/** undefined for what is not remembered. */
+const valuesOf = ({ sql, params }: Query) =>
+  isRead(sql) && !params.some(isBlob) ? JSON.stringify(params) : undefined;
 
 /**
  * One SQLite database as a Durable Object. workerd's own D1 sends each query as JSON over HTTP through two more isolates,
@@ -84,14 +87,17 @@ export class EmbeddedDatabase extends DurableObject {
 export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatabaseRpc>): D1Database {
   let id: DurableObjectId | undefined;
   const query = async (queries: readonly Query[]): Promise<Answer[]> => {
-    const keys = queries.map(keyOf);
-    const known = keys.flatMap((key) => (key === undefined ? [] : (remembered.get(key) ?? [])));
+    const values = queries.map(valuesOf);
+    const known = queries.flatMap(({ sql }, at) =>
+      values[at] === undefined ? [] : (remembered.get(sql)?.get(values[at]) ?? []),
+    );
     if (known.length === queries.length) return known;
     const objects = namespace();
     id ??= objects.idFromName("berth");
     try {
       const answers: Answer[] = await objects.get(id).query([...queries]);
-      for (const [at, answer] of answers.entries()) if (keys[at] !== undefined) remember(keys[at], answer);
+      for (const [at, { sql }] of queries.entries())
+        if (values[at] !== undefined && answers[at]) remember(sql, values[at], answers[at]);
       return answers;
     } catch (error) {
       throw new Error(`D1_ERROR: ${(error as Error).message}`, { cause: error });
