@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 import type { SQL } from "drizzle-orm";
-import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
+import { drizzle } from "drizzle-orm/d1";
 import type { Answer } from "../protocol/agent/running.ts";
 import { growingIds, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
@@ -11,7 +11,7 @@ import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
 import { fetchOnce, postOnce } from "./adapters/web.ts";
-import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
+import { secretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
 import { announcing } from "./db/announce.ts";
@@ -34,75 +34,30 @@ const newId = growingIds(() => Date.now(), random);
 export const guardOf = (env: Env, keyHash: string): Guarding =>
   env.GUARDS ? env.GUARDS(keyHash) : env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
 
-const drizzles = new WeakMap<D1Database, DrizzleD1Database>();
-
-/** drizzle-orm of a database, made once per isolate. */
-function drizzleOf(client: D1Database): DrizzleD1Database {
-  let made = drizzles.get(client);
-  if (!made) drizzles.set(client, (made = drizzle(client)));
-  return made;
-}
-
-export function contextOf(
-  env: Env,
-  actor: Actor,
-  outlive: (work: Promise<unknown>) => void,
-  requestId: string | null = null,
-): Ctx {
-  const defer = (work: Promise<unknown>) =>
-    outlive(work.catch((error: unknown) => logError({ deferred: true }, error)));
+/** What is the same for whoever acts. Made once per isolate: these are most of a context, and most requests use few of them. */
+function sharedOf(env: Env) {
   const config = configOf(env);
   const link = (hostId: Id<"host">) => env.HOST_LINK.get(env.HOST_LINK.idFromName(hostId));
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
   const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
   const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
   const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
-  const events = (accountId: Id<"account">) =>
+  const eventsOf = (accountId: Id<"account">) =>
     env.ACCOUNT_EVENTS.get(env.ACCOUNT_EVENTS.idFromName(accountId));
-  const db = announcing(env.DB, drizzleOf(env.DB), (accountId) => defer(events(accountId).wake()));
-  let box: SecretBox | undefined;
-  return {
-    actor,
-    requestId,
-    db,
-    statement: (query) => rawStatement(env.DB, db, query),
-    hot: (query: ((db: Db) => Preparable) | SQL, values: Record<string, unknown>) =>
-      bound(env.DB, db, query, values) as never,
+  const parts = {
     config,
     now: () => new Date(),
     random,
     newId,
     newMark: () => Buffer.from(random(16)).toString("base64url"),
-    get secrets() {
-      return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));
-    },
-    get zone() {
-      return zoneOf(config);
-    },
-    acme: acmeAuthority(config.ACME_DIRECTORY),
+    secrets: secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random),
+    zone: zoneOf(config),
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),
     fetchOnce: (url) => fetchOnce(url, env.INGRESS),
     postOnce,
     backups: backupStore(env.BACKUPS),
     hostPrograms: () => hostPrograms(env.ASSETS).catch(() => null),
-    hosts: {
-      wake: (hostId) =>
-        defer(
-          hostId
-            ? link(hostId).wake()
-            : env.DB.prepare("SELECT id FROM hosts WHERE status = 'ACTIVE'")
-                .all<{ id: Id<"host"> }>()
-                .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
-        ),
-      deliver: (hostId, offer) => defer(link(hostId).deliver(offer)),
-      remind: (hostId) => defer(link(hostId).remind()),
-      revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
-      letGo: (hostId, id) => defer(link(hostId).letGo(id)),
-      certify: (hostId) => link(hostId).certify(),
-      tellPeers: (hostId) => defer(link(hostId).tellPeers()),
-      disconnect: (hostId) => defer(link(hostId).disconnect()),
-    },
     questions: {
       ask: (hostId, question) => link(hostId).ask(question),
       follow: (hostId, question, reader) => link(hostId).follow(question, reader),
@@ -121,12 +76,6 @@ export function contextOf(
       revoke: (keyHash) => guardOf(env, keyHash).revoke(),
       forget: (keyHash) => guardOf(env, keyHash).forget(),
     },
-    logs: {
-      finish: (id, line) => defer(log(id).finish(line)),
-      remove: (id) => defer(log(id).remove()),
-      read: (id, afterSeq, limit) => log(id).read(afterSeq, limit),
-      follow: (id, afterSeq, reader, isOver) => log(id).follow(afterSeq, reader, isOver),
-    },
     conversations: {
       send: (sent) => conversation(sent.conversationId).send(sent),
       stream: (sent) => conversation(sent.conversationId).stream(sent),
@@ -141,11 +90,65 @@ export function contextOf(
       settle: (id, outcome) => pendingCall(id).settle(outcome),
       outcome: (id, accountId) => pendingCall(id).outcome(accountId),
     },
-    events: { follow: (accountId, reader, afterSeq) => events(accountId).follow(afterSeq, reader) },
+    events: { follow: (accountId, reader, afterSeq) => eventsOf(accountId).follow(afterSeq, reader) },
     devices: {
       start: (userCode, deviceHash, { name, address, origin }) =>
         device(userCode).start(deviceHash, name, address, origin),
       poll: (userCode, deviceHash) => device(userCode).poll(deviceHash),
+    },
+  } satisfies Partial<Ctx>;
+  return { parts, link, log, eventsOf, drizzle: drizzle(env.DB) };
+}
+const known = new WeakMap<Env, ReturnType<typeof sharedOf>>();
+
+/**
+ * The context of a request, of a timer or of a host's link. None of its literals has a getter: V8 makes a hidden class of each
+ * such object, which holds it, and the whole request with it, until the next full garbage collection.
+ */
+export function contextOf(
+  env: Env,
+  actor: Actor,
+  outlive: (work: Promise<unknown>) => void,
+  requestId: string | null = null,
+): Ctx {
+  let shared = known.get(env);
+  if (!shared) known.set(env, (shared = sharedOf(env)));
+  const { parts, link, log, eventsOf } = shared;
+  const defer = (work: Promise<unknown>) =>
+    outlive(work.catch((error: unknown) => logError({ deferred: true }, error)));
+  const db = announcing(env.DB, shared.drizzle, (accountId) => defer(eventsOf(accountId).wake()));
+  return {
+    ...parts,
+    actor,
+    requestId,
+    db,
+    statement: (query) => rawStatement(env.DB, db, query),
+    hot: (query: ((db: Db) => Preparable) | SQL, values: Record<string, unknown>) =>
+      bound(env.DB, db, query, values) as never,
+    // It keeps an answer, which only the request that asked for it may await.
+    acme: acmeAuthority(parts.config.ACME_DIRECTORY),
+    hosts: {
+      wake: (hostId) =>
+        defer(
+          hostId
+            ? link(hostId).wake()
+            : env.DB.prepare("SELECT id FROM hosts WHERE status = 'ACTIVE'")
+                .all<{ id: Id<"host"> }>()
+                .then(({ results }) => Promise.all(results.map(({ id }) => link(id).wake()))),
+        ),
+      deliver: (hostId, offer) => defer(link(hostId).deliver(offer)),
+      remind: (hostId) => defer(link(hostId).remind()),
+      revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
+      letGo: (hostId, id) => defer(link(hostId).letGo(id)),
+      certify: (hostId) => link(hostId).certify(),
+      tellPeers: (hostId) => defer(link(hostId).tellPeers()),
+      disconnect: (hostId) => defer(link(hostId).disconnect()),
+    },
+    logs: {
+      finish: (id, line) => defer(log(id).finish(line)),
+      remove: (id) => defer(log(id).remove()),
+      read: (id, afterSeq, limit) => log(id).read(afterSeq, limit),
+      follow: (id, afterSeq, reader, isOver) => log(id).follow(afterSeq, reader, isOver),
     },
     defer,
   };

@@ -109,8 +109,8 @@ export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatab
       sql,
       params,
       bind: (...values: unknown[]) => statement(sql, values.map(bound)),
-      run: async () => resultOf(await one()),
-      all: async () => resultOf(await one()),
+      run: async () => new Result(await one()),
+      all: async () => new Result(await one()),
       raw: async () => rowsOf(await one()),
       first: async (column?: string) => {
         const row = objectsOf(await one())[0];
@@ -121,7 +121,9 @@ export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatab
   return {
     prepare: (sql: string) => statement(sql, []),
     batch: async (statements: ReturnType<typeof statement>[]) =>
-      (await query(statements.map(({ sql, params }) => ({ sql, params: [...params] })))).map(resultOf),
+      (await query(statements.map(({ sql, params }) => ({ sql, params: [...params] })))).map(
+        (answer) => new Result(answer),
+      ),
   } as unknown as D1Database;
 }
 
@@ -152,13 +154,20 @@ const objectsOf = (answer: Answer) =>
     return object;
   });
 
-const resultOf = (answer: Answer): Result => ({
-  success: true,
-  rows: rowsOf(answer),
-  // Written when asked for: prepared statements take the rows.
-  get results() {
-    return objectsOf(answer);
-  },
-  meta: { changes: answer.changes, last_row_id: answer.lastRowId },
-});
-type Result = { success: true; rows: unknown[][]; results: object[]; meta: object };
+/** A class, because a getter in a literal holds each answer until the next full garbage collection. */
+class Result {
+  readonly success = true;
+  private readonly answer: Answer;
+  constructor(answer: Answer) {
+    this.answer = answer;
+  }
+  get rows(): unknown[][] {
+    return rowsOf(this.answer);
+  }
+  get results(): object[] {
+    return objectsOf(this.answer);
+  }
+  get meta(): object {
+    return { changes: this.answer.changes, last_row_id: this.answer.lastRowId };
+  }
+}
