@@ -7,7 +7,7 @@ import { slackBody, testNotification } from "../../worker/domain/notification-te
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
 import { admit } from "../../worker/domain/sliding-window.ts";
-import { siteAddress, siteSlug } from "../../worker/domain/slug.ts";
+import { siteHostname, siteSlug, siteUrl } from "../../worker/domain/slug.ts";
 
 const bytes10 = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const kinds = Object.keys(idPrefixes) as IdKind[];
@@ -173,10 +173,9 @@ describe("a site's address", () => {
     );
     expect(siteSlug("my-shop", new Uint8Array(8))).toBe("my-shop-00000000");
     expect(siteSlug("a".repeat(63), new Uint8Array(8))).toBe(`${"a".repeat(54)}-00000000`);
-    expect(siteAddress("http://localhost:8080", "shop-1234")).toEqual({
-      url: "http://shop-1234.localhost:8080",
-      hostname: "shop-1234.localhost",
-    });
+    expect(siteUrl("http://localhost:8080", "shop-1234")).toBe("http://shop-1234.localhost:8080");
+    expect(siteHostname("http://localhost:8080", "shop-1234")).toBe("shop-1234.localhost");
+    expect(siteHostname("https://sites.example", "shop-1234")).toBe("shop-1234.sites.example");
   });
 });
 

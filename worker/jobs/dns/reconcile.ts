@@ -15,7 +15,7 @@ import {
 } from "../../domain/dns-records.ts";
 import { addressesOf } from "../../domain/host-addresses.ts";
 import { leaveAfterDnsMs } from "../../domain/job-rules.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteHostname } from "../../domain/slug.ts";
 import { logError } from "../../log-error.ts";
 
 /** Longer than any round takes: each is a bounded number of requests with a time limit. */
@@ -162,7 +162,7 @@ async function wantedNow(ctx: Ctx) {
     .where(and(isNotNull(sites.hostId), ne(sites.status, "DELETING"), ne(hosts.status, "REMOVED")));
   const placed = rows.map((row) => ({
     ...row,
-    name: siteAddress(ctx.config.SITES_ORIGIN, row.slug).hostname,
+    name: siteHostname(ctx.config.SITES_ORIGIN, row.slug),
   }));
   const wanted = wantedSets(
     placed.map(({ name, ...host }) => ({ hostname: name, ...addressesOf(host) })),

@@ -9,7 +9,7 @@ import {
 import type { Ctx } from "../../ctx.ts";
 import { domains, hosts, peerAuthorities, sites } from "../../db/schema.ts";
 import { peerPlaceOf } from "../../domain/host-addresses.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteHostname } from "../../domain/slug.ts";
 
 /** What the agent of a host is told of the others. */
 type HostPeers = Extract<ToAgent, { type: "peers" }>;
@@ -51,7 +51,7 @@ export async function peersOf(ctx: Ctx, id: Id<"host">): Promise<HostPeers | nul
     const target = all.find((one) => one.id === hostId);
     const place = target && peerPlaceOf(target);
     if (!target || !place) return [];
-    const own = siteAddress(ctx.config.SITES_ORIGIN, slug).hostname;
+    const own = siteHostname(ctx.config.SITES_ORIGIN, slug);
     const hostnames = [own, ...(JSON.parse(names) as string[])];
     return { siteId, hostnames, hostId: target.id, ...place };
   });

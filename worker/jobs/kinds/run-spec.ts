@@ -2,13 +2,13 @@ import type { RunSpec } from "../../../protocol/agent/jobs.ts";
 import type { HostIngressRules } from "../../../protocol/api/ingress.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteHostname, siteUrl } from "../../domain/slug.ts";
 import { envOpener } from "../sites/open-env.ts";
 import { siteOf, type Material } from "./kind.ts";
 
 /** The names that the host routes to the site, its own address first. */
 export const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: Material["domains"]): string[] => [
-  siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
+  siteHostname(ctx.config.SITES_ORIGIN, site.slug),
   ...domains.map(({ name }) => name),
 ];
 
@@ -40,7 +40,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     hostnames: hostnamesOf(ctx, site, domains),
     ingress: ingressOf(site, domains),
     ...readAt(job),
-    siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
+    siteUrl: siteUrl(ctx.config.SITES_ORIGIN, site.slug),
     commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {
       port: site.port,

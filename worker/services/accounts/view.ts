@@ -1,5 +1,6 @@
 import type { Account } from "../../../protocol/api/accounts.ts";
 import type { accounts } from "../../db/schema.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 
 export const accountView = (row: typeof accounts.$inferSelect): Account => ({
   id: row.id,
@@ -9,7 +10,7 @@ export const accountView = (row: typeof accounts.$inferSelect): Account => ({
   plan: row.plan,
   suspended:
     row.suspendedAt && row.suspendedFor !== null
-      ? { at: row.suspendedAt.toISOString(), reason: row.suspendedFor }
+      ? { at: isoTime(row.suspendedAt), reason: row.suspendedFor }
       : null,
-  createdAt: row.createdAt.toISOString(),
+  createdAt: isoTime(row.createdAt),
 });

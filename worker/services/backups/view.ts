@@ -1,5 +1,6 @@
 import type { Backup, BackupsFailing } from "../../../protocol/api/backups.ts";
 import type { BackupRow } from "../../db/rows.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { volumeOf } from "../../domain/volume-keys.ts";
 
 export function backupView(row: BackupRow): Backup {
@@ -23,7 +24,7 @@ type Counted = {
 /** null: its scheduled backups do not fail. */
 export const failingView = (row: Counted): BackupsFailing | null =>
   row.backupsFailingSince && {
-    since: row.backupsFailingSince.toISOString(),
+    since: isoTime(row.backupsFailingSince),
     times: row.backupFailures,
     reason: row.backupFailureReason ?? "",
   };
@@ -38,8 +39,8 @@ const shared = (row: BackupRow, isVolume: boolean) => ({
   tables: isVolume ? null : row.tables,
   rows: row.rows,
   error: row.error,
-  createdAt: row.createdAt.toISOString(),
-  finishedAt: row.finishedAt?.toISOString() ?? null,
-  verifiedAt: row.verifiedAt?.toISOString() ?? null,
-  expiresAt: row.expiresAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  finishedAt: isoTime(row.finishedAt),
+  verifiedAt: isoTime(row.verifiedAt),
+  expiresAt: isoTime(row.expiresAt),
 });

@@ -3,6 +3,7 @@ import type { Command } from "../../../protocol/api/commands.ts";
 import type { Db } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import { commands } from "../../db/schema.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 import { hostIsClosed } from "../../jobs/hosts/placement.ts";
 
@@ -38,7 +39,7 @@ export const commandView = (row: CommandRow): Command => ({
   exitCode: row.exitCode,
   error: row.error,
   waitsFor: waitsFor(row),
-  createdAt: row.createdAt.toISOString(),
-  startedAt: row.startedAt?.toISOString() ?? null,
-  finishedAt: row.finishedAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  startedAt: isoTime(row.startedAt),
+  finishedAt: isoTime(row.finishedAt),
 });

@@ -6,6 +6,7 @@ import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
 import { diskNotice } from "../../domain/disk-notice.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { billingDayOf } from "../../domain/pricing.ts";
 import { failingView } from "../backups/view.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
@@ -73,14 +74,14 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   sizeMb: row.diskMb,
   databaseName: row.type === "redis" ? null : row.databaseName,
   username: usernameOf(row.databaseName, row.generation),
-  restoring: row.restoring && { ...row.restoring, since: new Date(row.restoring.since).toISOString() },
+  restoring: row.restoring && { ...row.restoring, since: isoTime(new Date(row.restoring.since)) },
   rotating: row.nextPasswordSealed !== null || row.previousPasswordSealed !== null,
   links: row.links,
   backups: {
     schedule: row.backupSchedule,
     hourUtc: row.backupHourUtc,
     keep: row.backupKeep,
-    nextAt: row.nextBackupAt?.toISOString() ?? null,
+    nextAt: isoTime(row.nextBackupAt),
     failing: failingView(row),
   },
   publicAccess: {
@@ -91,10 +92,10 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
     port: row.publicPort,
     error: row.publicError,
   },
-  paidUntil: row.paidUntil?.toISOString() ?? null,
+  paidUntil: isoTime(row.paidUntil),
   region: row.region,
   hostId: row.hostId,
   hostOffline: row.hostOffline === 1,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
+  createdAt: isoTime(row.createdAt),
+  updatedAt: isoTime(row.updatedAt),
 });

@@ -2,6 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
 import { hasPlace, hostIsClosed, waitsForRoom } from "../../jobs/hosts/placement.ts";
 import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
@@ -59,8 +60,8 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   envVersion: row.envVersion,
   error: row.error,
   waitsFor: row.silentSince ? silentHost(row.silentSince) : row.waitReason && waitReasons[row.waitReason],
-  createdAt: row.createdAt.toISOString(),
-  startedAt: row.startedAt?.toISOString() ?? null,
-  finishedAt: row.finishedAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  startedAt: isoTime(row.startedAt),
+  finishedAt: isoTime(row.finishedAt),
   durations: { clone: row.cloneMs, build: row.buildMs, start: row.startMs, swap: row.swapMs },
 });

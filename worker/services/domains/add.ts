@@ -8,7 +8,7 @@ import { isWildcard } from "../../../protocol/wildcards.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { delegationName } from "../../domain/certificates.ts";
 import { circularRedirect } from "../../domain/redirect-loops.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteHostname } from "../../domain/slug.ts";
 import { isApex, isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
@@ -87,7 +87,7 @@ export async function addDomain(
 
 /** A redirect to this name, which was no loop so far. */
 function refuseCircle(ctx: Ctx, { slug, ingress }: SiteRow, names: readonly { name: string }[]): void {
-  const own = siteAddress(ctx.config.SITES_ORIGIN, slug).hostname;
+  const own = siteHostname(ctx.config.SITES_ORIGIN, slug);
   const redirects = ingress.redirects ?? [];
   const circular = redirects[circularRedirect(redirects, [own, ...names.map(({ name }) => name)]) ?? -1];
   if (circular)

@@ -8,14 +8,16 @@ import type { ProofRecord } from "../../domain/domain-check.ts";
 import { challengeName } from "../../domain/certificates.ts";
 import { displayName } from "../../domain/domain-names.ts";
 import { releaseAt } from "../../domain/domain-states.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { isoTime } from "../../domain/iso-time.ts";
+import { siteHostname } from "../../domain/slug.ts";
 
 export type DomainRow = typeof domains.$inferSelect;
 
 export const statusOf = (row: Pick<DomainRow, "verifiedAt" | "state">): DomainStatus =>
   row.verifiedAt ? row.state : "PENDING_VERIFICATION";
 
-export const challengeOf = (name: string): string => `_berth-challenge.${name}`;
+/** Joined for the same reason as a site's URL. */
+export const challengeOf = (name: string): string => ["_berth-challenge", name].join(".");
 
 /** The record that proves that the name belongs to the owner of the site. That of a wildcard lets us prove it to authorities. */
 export const proofRecord = (row: Pick<DomainRow, "name" | "provedAs" | "challenge">): ProofRecord => ({
@@ -27,9 +29,7 @@ export const proofRecord = (row: Pick<DomainRow, "name" | "provedAs" | "challeng
 
 /** The name that the domain's records lead to. */
 export const targetOf = (ctx: Ctx, site: Pick<typeof sites.$inferSelect, "slug">): string =>
-  siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
-
-const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
+  siteHostname(ctx.config.SITES_ORIGIN, site.slug);
 
 const notLookedAt = {
   code: "not_looked_at",
@@ -50,11 +50,11 @@ export const domainView = (
   target: targetOf(ctx, site),
   redirectTo: row.redirectTo,
   certificate: row.certificate,
-  verifiedAt: iso(row.verifiedAt),
-  checkedAt: iso(row.checkedAt),
-  nextCheckAt: iso(row.nextCheckAt),
-  releaseAt: row.lostSince && releaseAt(row.lostSince).toISOString(),
-  createdAt: row.createdAt.toISOString(),
+  verifiedAt: isoTime(row.verifiedAt),
+  checkedAt: isoTime(row.checkedAt),
+  nextCheckAt: isoTime(row.nextCheckAt),
+  releaseAt: row.lostSince && isoTime(releaseAt(row.lostSince)),
+  createdAt: isoTime(row.createdAt),
 });
 
 /** All domains of the site in the outer query, as JSON that `domainsOf` reads. */

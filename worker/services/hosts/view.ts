@@ -4,6 +4,7 @@ import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { addressesOf, forwardingNotice } from "../../domain/host-addresses.ts";
 import { hostProblems } from "../../domain/host-problems.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { freeMemoryMb, usableMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { linkedTo, placedMb } from "../../jobs/hosts/placement.ts";
@@ -38,7 +39,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   status: row.status,
   region: row.region,
   connected: row.status !== "REMOVED" && row.connectedAt !== null && row.offlineSince === null,
-  offlineSince: row.offlineSince?.toISOString() ?? null,
+  offlineSince: isoTime(row.offlineSince),
   agentVersion: row.agentVersion,
   cpuCount: row.cpuCount,
   memoryMb: usableMemoryMb(row),
@@ -50,9 +51,9 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   databaseCount: row.databaseCount,
   notice: drainNotice(row.status, row),
   problems: hostProblems(row),
-  ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
+  ingressReplacedAt: isoTime(row.ingressReplacedAt),
   ...addressesOf(row),
   forwardingNotice: forwardingNotice(row),
-  createdAt: row.createdAt.toISOString(),
-  connectedAt: row.connectedAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  connectedAt: isoTime(row.connectedAt),
 });

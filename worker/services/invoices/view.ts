@@ -1,6 +1,7 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { noDetails } from "../billing-details/change.ts";
 import { defaultBrand, defaultSeller } from "../settings/read.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { includedTaxCents } from "../../domain/pricing.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 
@@ -25,7 +26,7 @@ export const invoiceView = (row: InvoiceRow): Invoice => ({
     seller: row.parties.seller ? { ...defaultSeller, ...row.parties.seller } : null,
     buyer: row.parties.buyer ? { ...noDetails, ...row.parties.buyer } : null,
   },
-  createdAt: row.createdAt.toISOString(),
-  dueAt: row.dueAt.toISOString(),
-  paidAt: row.paidAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  dueAt: isoTime(row.dueAt),
+  paidAt: isoTime(row.paidAt),
 });

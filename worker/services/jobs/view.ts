@@ -5,6 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import type { JobRow } from "../../db/rows.ts";
 import { accounts, hosts, jobs } from "../../db/schema.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { stuckAfterMs } from "../../domain/job-rules.ts";
 import { waitReasons } from "../../domain/wait-reasons.ts";
 import { hasPlace, hostIsClosed, waitsForRoom } from "../../jobs/hosts/placement.ts";
@@ -110,8 +111,8 @@ export const jobView = (row: JobRecord): Job => ({
   cancellable: isCancellable(row) && !row.cancelRequested,
   retryable: row.retryable,
   error: row.error,
-  createdAt: row.createdAt.toISOString(),
-  leasedAt: row.leasedAt?.toISOString() ?? null,
-  deadlineAt: row.deadlineAt.toISOString(),
-  finishedAt: row.finishedAt?.toISOString() ?? null,
+  createdAt: isoTime(row.createdAt),
+  leasedAt: isoTime(row.leasedAt),
+  deadlineAt: isoTime(row.deadlineAt),
+  finishedAt: isoTime(row.finishedAt),
 });

@@ -3,6 +3,7 @@ import { getTableColumns } from "drizzle-orm";
 import type { Channel, Delivery } from "../../../protocol/api/notifications.ts";
 import type { Ctx } from "../../ctx.ts";
 import { accounts, deliveries, notificationChannels } from "../../db/schema.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 
 /** Channels with the account's email address. */
 export const selectChannels = (ctx: Pick<Ctx, "db">) =>
@@ -33,8 +34,8 @@ export const channelView = (ctx: Ctx, row: ChannelRow): Channel => ({
   kinds: row.kinds,
   enabled: row.enabled,
   disabledReason: row.disabledReason,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
+  createdAt: isoTime(row.createdAt),
+  updatedAt: isoTime(row.updatedAt),
 });
 
 export const deliveryView = (row: typeof deliveries.$inferSelect): Delivery => ({
@@ -48,7 +49,7 @@ export const deliveryView = (row: typeof deliveries.$inferSelect): Delivery => (
   attempts: row.attempts,
   httpStatus: row.httpStatus,
   error: row.error,
-  nextAttemptAt: row.status === "pending" ? (row.tryAt?.toISOString() ?? null) : null,
-  createdAt: row.createdAt.toISOString(),
-  finishedAt: row.finishedAt?.toISOString() ?? null,
+  nextAttemptAt: row.status === "pending" ? isoTime(row.tryAt) : null,
+  createdAt: isoTime(row.createdAt),
+  finishedAt: isoTime(row.finishedAt),
 });

@@ -3,6 +3,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Db } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
 import { nextRun } from "../../domain/cron.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 
 /** For a site `s`: schedules pause while it is stopped or unpaid. */
 export const runsSchedules = sql`s.status IN ('DEPLOYING', 'RUNNING', 'FAILED') AND s.wanted = 'RUNNING'`;
@@ -29,10 +30,9 @@ export const scheduleView = (row: ScheduleRow, now: Date): Schedule => ({
   timeoutSeconds: row.timeoutSeconds,
   enabled: row.enabled,
   // The timer sets it again once the site runs; missed runs are not made up for.
-  nextRunAt:
-    row.isRun && row.enabled ? ((row.nextRunAt ?? nextRun(row.cron, now))?.toISOString() ?? null) : null,
+  nextRunAt: row.isRun && row.enabled ? isoTime(row.nextRunAt ?? nextRun(row.cron, now)) : null,
   skippedRuns: row.skippedRuns,
-  lastSkippedAt: row.lastSkippedAt?.toISOString() ?? null,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
+  lastSkippedAt: isoTime(row.lastSkippedAt),
+  createdAt: isoTime(row.createdAt),
+  updatedAt: isoTime(row.updatedAt),
 });

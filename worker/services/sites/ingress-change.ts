@@ -8,7 +8,7 @@ import { domains, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { basicAuthHash } from "../../domain/basic-auth.ts";
 import { circularRedirect } from "../../domain/redirect-loops.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteHostname } from "../../domain/slug.ts";
 
 const at = (name: keyof IngressChange) => `settings.ingress.${name}`;
 
@@ -36,7 +36,7 @@ export function changedIngress(
   added: readonly { name: string; verifiedAt: Date | null }[],
   { basicAuth, ...change }: IngressChange,
 ): SQL {
-  const own = siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
+  const own = siteHostname(ctx.config.SITES_ORIGIN, site.slug);
   const single = [own, ...added.flatMap(({ name, verifiedAt }) => (verifiedAt ? name : []))].filter(
     (name) => !isWildcard(name),
   );

@@ -3,7 +3,7 @@ import type { Page } from "../../../protocol/api/common.ts";
 import type { AllSitesQuery, SiteForOperator } from "../../../protocol/api/console.ts";
 import type { Ctx } from "../../ctx.ts";
 import { accounts, hosts, sites } from "../../db/schema.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteUrl } from "../../domain/slug.ts";
 import { before, containing, only, page } from "../page.ts";
 
 const domainNames = sql<string[]>`(SELECT json_group_array(name) FROM (
@@ -52,7 +52,7 @@ export async function listAllSites(ctx: Ctx, query: AllSitesQuery): Promise<Page
     .limit(query.limit + 1);
   return page(rows, query, ({ slug, offlineSince, ...row }) => ({
     ...row,
-    url: siteAddress(ctx.config.SITES_ORIGIN, slug).url,
+    url: siteUrl(ctx.config.SITES_ORIGIN, slug),
     hostOffline: offlineSince !== null,
     paidUntil: row.paidUntil?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteProbe, SiteProbed } from "../../../protocol/api/diagnosis.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteUrl } from "../../domain/slug.ts";
 import { idIn, ownedWith } from "../owned.ts";
 import { verifiedNames } from "./ingress-change.ts";
 import { siteById } from "./owned.ts";
@@ -21,7 +21,7 @@ export async function probeSite(
   const { owned: site, verified } = await ownedWith(ctx, siteById(ctx, id), {
     verified: verifiedNames(ctx, id),
   });
-  const own = new URL(siteAddress(ctx.config.SITES_ORIGIN, site.slug).url);
+  const own = new URL(siteUrl(ctx.config.SITES_ORIGIN, site.slug));
   const names = verified.map(({ name }) => name);
   if (domain !== undefined && !names.includes(domain))
     throw invalid("domain", "not a verified domain of this site");

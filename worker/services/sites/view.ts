@@ -6,8 +6,9 @@ import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
 import { blankOf } from "../../domain/blank.ts";
+import { isoTime } from "../../domain/iso-time.ts";
 import { billingDayOf } from "../../domain/pricing.ts";
-import { siteAddress } from "../../domain/slug.ts";
+import { siteUrl } from "../../domain/slug.ts";
 import { domainsOf, domainsOfSite, domainView, type DomainRow } from "../domains/view.ts";
 
 export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableShown => ({
@@ -108,18 +109,18 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     billingTerm: site.billingTerm,
     nextBillingTerm: site.nextBillingTerm,
     billingDay: billingDayOf(site),
-    url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
+    url: siteUrl(ctx.config.SITES_ORIGIN, site.slug),
     domains: site.domains.map((row) => domainView(ctx, site, row)),
     envVariables: (site.env ?? []).map((entry) =>
       shownEnv(ctx.actor.type === "viewer" ? { ...entry, value: "…" } : entry),
     ),
-    currentDeployment: current && { ...current, finishedAt: new Date(current.finishedAt).toISOString() },
+    currentDeployment: current && { ...current, finishedAt: isoTime(new Date(current.finishedAt)) },
     latestDeployment: latest,
-    paidUntil: site.paidUntil?.toISOString() ?? null,
+    paidUntil: isoTime(site.paidUntil),
     hostId: site.hostId,
     hostOffline: site.hostOffline === 1,
-    createdAt: site.createdAt.toISOString(),
-    updatedAt: site.updatedAt.toISOString(),
+    createdAt: isoTime(site.createdAt),
+    updatedAt: isoTime(site.updatedAt),
   };
   return Object.assign(view, site.buildOptions) as Site;
 }
