@@ -7,6 +7,7 @@ type Db = DrizzleD1Database;
 export type Preparable = { prepare(): { getQuery(): { sql: string; params: unknown[] } } };
 type Prepared = ReturnType<Preparable["prepare"]> & { fields?: Field[]; executeMethod?: string };
 type Field = { path: string[]; field: unknown };
+type Decoder = { mapFromDriverValue(value: unknown): unknown };
 type Written = { prepared: Prepared; mapRow: ((row: unknown[]) => object) | undefined };
 const writtenOf = new WeakMap<D1Database, WeakMap<object, Written>>();
 
@@ -16,7 +17,7 @@ const writtenOf = new WeakMap<D1Database, WeakMap<object, Written>>();
  */
 function rowMapper({ fields, executeMethod }: Prepared): Written["mapRow"] {
   if (!fields || executeMethod !== "all") return undefined;
-  const columns: { name: string; decoder: { mapFromDriverValue(value: unknown): unknown } }[] = [];
+  const columns: { name: string; decoder: Decoder | undefined }[] = [];
   for (const { path, field } of fields) {
     const decoder = is(field, Column)
       ? field
@@ -27,13 +28,15 @@ function rowMapper({ fields, executeMethod }: Prepared): Written["mapRow"] {
           : undefined;
     const [name, ...others] = path;
     if (!decoder || name === undefined || others.length > 0) return undefined;
-    columns.push({ name, decoder });
+    const isAsStored = decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue;
+    columns.push({ name, decoder: isAsStored ? undefined : decoder });
   }
   const blank: Record<string, unknown> = blankOf(columns.map(({ name }) => name));
   return (row) => {
     const object = { ...blank };
     columns.forEach(({ name, decoder }, at) => {
-      if (row[at] !== null) object[name] = decoder.mapFromDriverValue(row[at]);
+      const value = row[at];
+      if (value !== null) object[name] = decoder ? decoder.mapFromDriverValue(value) : value;
     });
     return object;
   };
