@@ -36,7 +36,9 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
     if (version !== null) asked.push(["dotnet", [`${dotnet}/aspnet:${version}`]]);
     if (sdks.length > 0) asked.push(["dotnetSdk", sdks.map((one) => `${dotnet}/sdk:${one}`)]);
   }
-  if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
+  if (plan.kind === "elixir" && plan.npm !== null)
+    asked.push(["node", [`node:${plan.npm.major}-bookworm-slim`]]);
+  else if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
+import { toolNotes } from "../../agent/image-build/detect/tool-notes.ts";
 import { dockerfileWith, plan } from "../support/detected.ts";
+import { sourcesOf } from "../support/sources.ts";
 
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
 const dockerfile = dockerfileWith(variables);
@@ -17,6 +19,51 @@ const phoenix = {
 describe("an Elixir app", () => {
   it("of Phoenix is a release, made after its dependencies and its assets, and serves", () =>
     expect(dockerfile(phoenix)).toMatchSnapshot());
+
+  it("has npm's packages in assets/ installed before its assets are made", async () => {
+    const manifest = {
+      dependencies: { phoenix: "file:../deps/phoenix", alpinejs: "3" },
+      engines: { node: "20" },
+    };
+    const files = {
+      ...phoenix,
+      "assets/package.json": JSON.stringify(manifest),
+      "assets/package-lock.json": "",
+    };
+    const lines = dockerfile(files).split("\n");
+    const at = (sign: string) => lines.findIndex((line) => line.includes(sign));
+    const order = [
+      "FROM node:24-bookworm-slim AS node",
+      "COPY --from=node /usr/local/ /usr/local/",
+      "COPY source/assets/package-lock.json source/assets/package.json ./assets/",
+      "mix deps.get",
+      "cd assets && npm ci",
+      "COPY source/ ./",
+      "mix assets.setup && mix assets.deploy",
+    ].map(at);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(order).not.toContain(-1);
+    const { images } = await chooseBaseImages(plan(files), () => Promise.resolve(true));
+    expect(images.node).toBe("node:20-bookworm-slim");
+    expect(toolNotes(sourcesOf({ ".tool-versions": "nodejs 20.1.0\n" }), plan(files))).toEqual([]);
+  });
+
+  it("has packages of npm that lie in its own folders when they are installed", () => {
+    const manifest = { dependencies: { widget: "file:./vendor/widget" } };
+    const text = dockerfile({ ...phoenix, "assets/package.json": JSON.stringify(manifest) });
+    expect(text).toMatch(/COPY source\/ \.\/\n[^]*cd assets && npm install"/);
+  });
+
+  it("from before Phoenix 1.6 has its assets made by the script of their package.json", () => {
+    const scripts = { deploy: "webpack --mode production" };
+    const files = { "mix.exs": "[app: :shop]", "assets/package.json": JSON.stringify({ scripts }) };
+    expect(plan(files)).toMatchObject({
+      buildCommand: "mix compile && npm run deploy --prefix assets && mix phx.digest",
+    });
+    expect(plan({ ...phoenix, "assets/package.json": JSON.stringify({ scripts }) })).toMatchObject({
+      buildCommand: "mix compile && mix assets.setup && mix assets.deploy",
+    });
+  });
 
   it("without dependencies needs nothing of Hex", () => {
     const text = dockerfile({ "mix.exs": "[app: :web, deps: []]" });

@@ -1,4 +1,6 @@
 import { JobError } from "../../job.ts";
+import { nodeMajor } from "./node-version.ts";
+import { parsePackageJson, scriptOf } from "./package-json.ts";
 import {
   placeOf,
   present,
@@ -19,6 +21,8 @@ export type ElixirPlan = Place & {
   configuration: string[];
   needsSource: boolean;
   hasPackages: boolean;
+  /** The packages of npm in assets/, with which what browsers load is made; null where there are none. */
+  npm: { major: number; locked: boolean } | null;
   /** Its name, and whether mix.exs has it in a list of them; null where none is made. */
   release: { name: string; isListed: boolean } | null;
   buildCommand: string;
@@ -37,28 +41,51 @@ export function detectElixir(sources: Sources, overrides: Overrides): ElixirPlan
       "Found an umbrella project without a release: name one in releases: of mix.exs, set rootDir to the app, or set startCommand.",
     );
   const { within } = placeOf(sources);
+  const assets = sources.files.has("assets/package.json") ? textOf(sources, "assets/package.json") : null;
   return {
     kind: "elixir",
     within,
     version: versionOf(sources),
-    manifests: present(sources, ["mix.exs", "mix.lock"]),
+    manifests: present(sources, [
+      "mix.exs",
+      "mix.lock",
+      ...(assets === null ? [] : [...npmFiles, "package.json"].map((file) => `assets/${file}`)),
+    ]),
     configuration: present(sources, ["config/config.exs", "config/prod.exs"]),
-    needsSource: within !== null || isUmbrella(project) || /\bpath:/.test(project),
+    needsSource:
+      within !== null ||
+      isUmbrella(project) ||
+      /\bpath:/.test(project) ||
+      // Phoenix's own JavaScript is in deps/.
+      /"(?:file|link):(?!\.\.\/deps\/)/.test(assets ?? ""),
     hasPackages: sources.files.has("mix.lock") || /\{:\w+,/.test(project),
+    npm:
+      assets === null
+        ? null
+        : {
+            major: nodeMajor(sources, parsePackageJson(assets)?.engines?.["node"]),
+            locked: present(sources, lockFiles).length > 0,
+          },
     release,
-    buildCommand:
-      overrides.buildCommand ??
-      [
-        "mix compile",
-        ...aliases.flatMap((name) => (project.includes(`"${name}"`) ? `mix ${name}` : [])),
-      ].join(" && "),
+    buildCommand: overrides.buildCommand ?? ["mix compile", ...makeAssets(project, assets)].join(" && "),
     startCommand: given ?? `PHX_SERVER=true bin/${release?.name} start`,
     releaseOnly: given === null,
   };
 }
 
-/** Phoenix's, which make the files that browsers load. */
-const aliases = ["assets.setup", "assets.deploy"];
+const npmFiles = ["package-lock.json", "npm-shrinkwrap.json", ".npmrc"];
+const lockFiles = npmFiles.slice(0, 2).map((file) => `assets/${file}`);
+
+/** By the aliases of Phoenix's template or, before 1.6, by the script of its package.json. */
+function makeAssets(project: string, manifest: string | null): string[] {
+  const aliases = ["assets.setup", "assets.deploy"].filter((name) => project.includes(`"${name}"`));
+  const isScript = !aliases.includes("assets.deploy") && manifest !== null;
+  const deploys = isScript && scriptOf(parsePackageJson(manifest) ?? {}, "deploy") !== null;
+  return [
+    ...aliases.map((name) => `mix ${name}`),
+    ...(deploys ? ["npm run deploy --prefix assets", "mix phx.digest"] : []),
+  ];
+}
 
 const isUmbrella = (project: string): boolean => /\bapps_path:/.test(project);
 

@@ -13,8 +13,11 @@ const tools: Record<string, string[]> = {
 };
 
 /** The tools that the repository names for its development and that are in no image. */
-export function toolNotes(sources: Sources, plan: { kind: string; assets?: object | null }): string[] {
-  const own = new Set([...(tools[plan.kind] ?? [plan.kind]), ...(plan.assets ? ofNode : [])]);
+export function toolNotes(
+  sources: Sources,
+  plan: { kind: string; assets?: object | null; npm?: object | null },
+): string[] {
+  const own = new Set([...(tools[plan.kind] ?? [plan.kind]), ...((plan.assets ?? plan.npm) ? ofNode : [])]);
   const others = toolsOf(sources).filter(({ tool }) => !own.has(tool));
   if (others.length === 0) return [];
   const files = [...new Set(others.map(({ file }) => file))];
