@@ -1,3 +1,4 @@
+import { isErrorLine } from "../../protocol/error-line.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
 import { telling } from "../docker/telling-lines.ts";
 
@@ -194,17 +195,19 @@ const advice = (lines: readonly string[], memoryMb: number, other: string | unde
 
 const mostShown = 15;
 
+/** A linter's or bundler's warnings may follow the error, which then stands before them. */
 function saidLast(lines: readonly string[]): string {
   if (lines.length === 0) return "It printed nothing.";
+  const told = telling(lines).map((text) => text.trim());
+  const last = told.slice(-mostShown);
+  const first = last.some(isErrorLine) ? undefined : told.find(isErrorLine);
+  const before = first === undefined || first.length > 700 ? "" : `${first} | … | `;
   let shown = "";
-  for (const line of telling(lines)
-    .slice(-mostShown)
-    .map((text) => text.trim())
-    .toReversed()) {
+  for (const line of last.toReversed()) {
     const longer = shown === "" ? line : `${line} | ${shown}`;
     // None is cut: half a secret is known to nobody.
-    if (longer.length > 1500) break;
+    if (before.length + longer.length > 1500) break;
     shown = longer;
   }
-  return shown === "" ? "See the deployment's log." : `Its last lines: ${shown}`;
+  return shown === "" ? "See the deployment's log." : `Its last lines: ${before}${shown}`;
 }

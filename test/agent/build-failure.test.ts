@@ -68,6 +68,18 @@ describe("a build that failed", () => {
     expect(told(exited)).toMatch(/It printed nothing\.$/);
   });
 
+  it("shows the first error where warnings or other errors that follow from it would hide it", () => {
+    const warnings = Array.from({ length: 60 }, (_, at) => `warning: unused import ${at}`);
+    const error = "src/app.ts(12,5): error TS2322: Type 'string' is not assignable to type 'number'.";
+    expect(told(exited, "compiling", error, "src/b.ts(1,1): error TS1005", ...warnings)).toContain(
+      `Its last lines: ${error} | … | warning: unused import 45 | `,
+    );
+    expect(told(exited, error, "warning: unused")).toMatch(
+      /Its last lines: src\/app\.ts.* \| warning: unused$/,
+    );
+    expect(told(exited, `error: ${"x".repeat(2000)}`, ...warnings)).toMatch(/Its last lines: warning/);
+  });
+
   it.each<[string, string[], RegExp]>([
     [
       "a lock file of npm's that is out of date",

@@ -224,6 +224,35 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it.each([
+    [
+      "the first of a build",
+      'The build failed: "npm run build" exited with code 2. Its last lines: src/a.ts: error TS1005: here | b.ts: error TS1005: there | warning: x',
+      "src/a.ts: error TS1005: here",
+    ],
+    [
+      "the last of an app that ended",
+      "The app exited with code 1 after 1.0 s: correct it. Its last lines: Error: cache is cold | Error: no PORT_KEY | bye",
+      "Error: no PORT_KEY",
+    ],
+  ])("show the error that says why a deployment failed: %s", async (_, error, line) => {
+    const on = await quietAgent();
+    const { siteId, job, attempt } = await deployingSite(await operator(), on);
+    await fail(on, job, attempt, error);
+    const { text } = await page(`/sites/${siteId}`);
+    expect(text).toContain(`<pre>${line}</pre>`);
+    expect(text).toMatch(/<details id="last-lines"><summary>/);
+    on.close();
+  });
+
+  it("unfold the last lines where none of them says why a deployment failed", async () => {
+    const on = await quietAgent();
+    const { siteId, job, attempt } = await deployingSite(await operator(), on);
+    await fail(on, job, attempt, "The app exited with code 1 after 1.0 s: correct it. Its last lines: bye");
+    expect((await page(`/sites/${siteId}`)).text).toMatch(/<details id="last-lines" open[^>]*>/);
+    on.close();
+  });
+
   it("offer to start what has run before only", async () => {
     const on = await quietAgent();
     const { siteId, job, attempt } = await deployingSite(await operator(), on);

@@ -4,19 +4,36 @@ import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { isErrorLine } from "../../../protocol/error-line.ts";
 import { plain } from "../../../protocol/redact.ts";
 import { Act } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
 import type { Asked, Done, Fields } from "../kit/screen.ts";
 import { inLabels } from "../kit/setting-labels.ts";
 
+type Told = {
+  headline: string;
+  rest: string;
+  /** The line of the app's that says why; null: none does. */
+  line: string | null;
+  hasLines: boolean;
+};
+
 /** The error's first sentence, and what follows it. The host joins the app's last lines with " | ". */
-export function headlineOf(error: string): { headline: string; rest: string } {
+export function headlineOf(error: string): Told {
   const text = plain(error).trim();
-  const lines = /\s*(?:Its|The app's|The) last lines?(?: of [^:]*)?: /.exec(text);
-  const said = inLabels(lines ? text.slice(0, lines.index) : text);
+  const before = /\s*(?:Its|The app's|The) last lines?(?: of [^:]*)?: /.exec(text);
+  const said = inLabels(before ? text.slice(0, before.index) : text);
+  const lines = before ? text.slice(before.index + before[0].length).split(/ \| |\n/) : [];
+  // What else is wrong with a build follows from its first error; an app may go on after an error.
+  const line = text.startsWith("The build ") ? lines.find(isErrorLine) : lines.findLast(isErrorLine);
   const [, headline = said, rest = ""] = /^([^]{20,}?[.!?:])\s+(?=[A-Z])([^]*)$/.exec(said) ?? [];
-  return { headline: headline.replace(/[:\s]+$/, "."), rest: rest.trim() };
+  return {
+    headline: headline.replace(/[:\s]+$/, "."),
+    rest: rest.trim(),
+    line: line ?? null,
+    hasLines: before !== null,
+  };
 }
 
 const settingLabels: Record<string, string> = {
@@ -66,7 +83,7 @@ export const FailureCard = ({
   log?: string;
 }) => {
   const here = `/sites/${site.id}`;
-  const { headline, rest } = headlineOf(error ?? "The deployment failed.");
+  const { headline, rest, line, hasLines } = headlineOf(error ?? "The deployment failed.");
   const { currentDeployment: current } = site;
   const serves = current !== null && current.id !== deployment.id && site.status === "RUNNING";
   const place = cause === null ? undefined : placesOf[cause.code]?.(here);
@@ -91,6 +108,7 @@ export const FailureCard = ({
           <strong>{headline}</strong>
         </p>
         {rest !== "" && <p>{rest}</p>}
+        {line !== null && <pre>{line}</pre>}
         <div class="buttons spaced">
           {labelled.map(({ label, index }, at) => (
             <Act
@@ -117,7 +135,7 @@ export const FailureCard = ({
           </a>
         </div>
         {lastLines.length > 0 && (
-          <details id="last-lines">
+          <details id="last-lines" open={hasLines && line === null}>
             <summary>Last lines of the log</summary>
             <pre class="last-lines">{lastLines.slice(-15).map(plain).join("\n")}</pre>
           </details>

@@ -261,6 +261,7 @@ const Notices = ({
   const isUnhealthy =
     events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy";
   const crashed = site.status === "FAILED" && explained === null ? site.currentDeployment?.error : null;
+  const crash = crashed ? headlineOf(crashed) : null;
   const place = crashed && placesOf[causeIn(crashed)?.code ?? "app_exited"]?.(`/sites/${site.id}`);
   const earlier = deployments.find(({ status, canRollBack }) => status === "SUPERSEDED" && canRollBack);
   return (
@@ -282,13 +283,14 @@ const Notices = ({
       {explained && (
         <FailureCard site={site} explained={explained} log={`/deployments/${explained.deployment.id}#log`} />
       )}
-      {crashed && (
+      {crash && (
         <Card tone="fail" title={<span class="bad">The site stopped working</span>}>
           <div class="body">
             <p>
-              <strong>{headlineOf(crashed).headline}</strong>
+              <strong>{crash.headline}</strong>
             </p>
-            <p>{headlineOf(crashed).rest}</p>
+            <p>{crash.rest}</p>
+            {crash.line !== null && <pre>{crash.line}</pre>}
             <div class="buttons spaced">
               {earlier && (
                 <Act
