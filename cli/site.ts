@@ -45,6 +45,11 @@ export async function databaseId(client: Client, chosen: string): Promise<string
   return (await byName(client.items("listDatabases", { limit: 100 }, { signal }), chosen, "database")).id;
 }
 
+export async function hostId(client: Client, chosen: string): Promise<string> {
+  if (chosen.startsWith("host_")) return chosen;
+  return (await byName(client.items("listHosts", { limit: 100 }, { signal }), chosen, "host")).id;
+}
+
 async function byName<One extends Named>(
   items: AsyncIterable<One>,
   name: string,

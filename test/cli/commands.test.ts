@@ -15,6 +15,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const site = "site_001m80000000000000000000000";
 const database = "db_001m80000000000000000000000";
+const host = "host_001m80000000000000000000000";
 const id = "x_001m80000000000000000000000";
 
 /**
@@ -187,13 +188,13 @@ const rows: Record<string, string[] | string> = {
   "operator failing-backups": [],
   "hosts list": [],
   "hosts create": ["one"],
-  "hosts set": [id, "ipv4=203.0.113.7", "ipv6=null"],
-  "hosts drain": [id],
-  "hosts activate": [id],
-  "hosts delete": [id, "--force"],
-  "hosts usage": [id],
-  "hosts set-aside": [id],
-  "hosts delete-set-aside": [id, site],
+  "hosts set": ["fra-1", "ipv4=203.0.113.7", "ipv6=null"],
+  "hosts drain": ["fra-1"],
+  "hosts activate": [host],
+  "hosts delete": ["fra-1", "--force"],
+  "hosts usage": ["fra-1"],
+  "hosts set-aside": ["fra-1"],
+  "hosts delete-set-aside": ["fra-1", site],
   "queue list": ["--state", "stuck"],
   "queue cancel": [id],
   "queue retry": [id],
@@ -232,6 +233,7 @@ beforeAll(async () => {
     envVariables: [{ key: "A", value: "1", encrypted: false, scope: "both" }],
     ingress: { ...described.ingress, redirects: [{ from: "/old", to: "/new", code: 308 }] },
   };
+  const listedHost = (answerOf("listHosts").value as { data: object[] }).data[0];
   const line = { seq: 1, at: "2026-11-23T12:00:00.000Z", stream: "stdout", text: "done" };
   service = await answeringService({
     getSite: shop,
@@ -241,6 +243,7 @@ beforeAll(async () => {
     getInvoice: { status: "paid" },
     getBackup: { status: "STORED" },
     listSites: { data: [shop] },
+    listHosts: { data: [{ ...listedHost, id: host, name: "fra-1" }] },
     listAllPacks: { data: [{ ...pack, id }] },
     listSchedules: { data: [{ ...schedule, cron: "0 3 * * *" }] },
     browseFiles: { kind: "file", path: "/notes.txt", text: "hello", sizeBytes: 5, truncated: false },
@@ -467,6 +470,17 @@ describe("text for people", () => {
         listSites: { data: [{ id: site, name: "My shop", envVariables: [] }] },
       }),
     ).toContain("berth env set NAME=value --site 'My shop'"));
+
+  it("of a host that is named as the list names it, and of one that is not there", async () => {
+    const from = service.asked.length;
+    const notice = "2 sites stay.";
+    const text = await printed(["hosts", "drain", "fra-1"], {
+      patchHost: { name: "fra-1", status: "DRAINING", notice },
+    });
+    expect(text).toBe("fra-1 is DRAINING: 2 sites stay.\n");
+    expect(service.asked.slice(from).at(-1)?.url).toContain(`/hosts/${host}`);
+    await expect(run(["hosts", "usage", "fra-2"])).rejects.toThrow("You have no host named fra-2.");
+  });
 
   it("names the active queries of a database by the ids that end-session takes", async () => {
     const query = { statement: "SELECT  1", state: "active", waitsFor: null };

@@ -1,8 +1,9 @@
 import { answered } from "../../answered.ts";
 import { command } from "../../command.ts";
-import { confirmed } from "../../context.ts";
+import { confirmed, connect } from "../../context.ts";
 import { fieldsFrom } from "../../pairs.ts";
 import { listed } from "../../shown.ts";
+import { hostId } from "../../site.ts";
 import { safe } from "../../terminal.ts";
 
 export const listSetAside = command(
@@ -10,11 +11,11 @@ export const listSetAside = command(
   "What a host keeps although no record assigns it to the host",
   "listSetAside",
 )
-  .argument("<host>", "id")
-  .action((id) =>
+  .argument("<host>", "name or id")
+  .action(async (host) =>
     answered(
       "listSetAside",
-      { id },
+      { id: await hostId(await connect(), host) },
       listed("id", "accountId", "setAsideAt", "running", "containerCount", "imageCount", "volumes"),
     ),
   );
@@ -24,11 +25,11 @@ export const removeSetAside = command(
   "Remove one of these with its data",
   "removeSetAside",
 )
-  .argument("<host>", "id")
+  .argument("<host>", "name or id")
   .argument("<kept>", "id: berth hosts set-aside")
-  .action(async (id, keptId) => {
+  .action(async (host, keptId) => {
     await confirmed(`Remove ${safe(keptId)} with its data?`);
-    await answered("removeSetAside", { id, keptId });
+    await answered("removeSetAside", { id: await hostId(await connect(), host), keptId });
   });
 
 export const setHost = command(
@@ -36,6 +37,8 @@ export const setHost = command(
   "Change where visitors reach a host, and how much of its memory is used: ipv4, ipv6, memoryMb",
   "patchHost",
 )
-  .argument("<host>", "id")
+  .argument("<host>", "name or id")
   .argument("<field=value...>", "ipv4=203.0.113.7, ipv6=null, memoryMb=65536")
-  .action((id, pairs) => answered("patchHost", { ...fieldsFrom(pairs), id }));
+  .action(async (host, pairs) =>
+    answered("patchHost", { ...fieldsFrom(pairs), id: await hostId(await connect(), host) }),
+  );
