@@ -47,7 +47,13 @@ describe("a Deno app", () => {
     const files = { "deno.lock": "{}", "index.html": "", "src/main.tsx": "" };
     expect(plan({ ...files, "package.json": manifest })).toMatchObject({ kind: "site", outputs: ["dist"] });
     const ofTasks = { ...files, "deno.json": JSON.stringify({ tasks: vite }) };
-    expect(() => plan(ofTasks)).toThrow(/no task "start"/);
+    expect(plan(ofTasks)).toMatchObject({
+      buildCommand: "deno task build",
+      startCommand: null,
+      output: "dist",
+      singlePage: null,
+    });
+    expect(dockerfile(ofTasks)).toMatch(/deno task build"[^]*for folder in dist;[^]*caddy run/);
     expect(plan({ ...ofTasks, "src/server.ts": "" })).toMatchObject({
       startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno run --allow-all src/server.ts",
     });
@@ -63,6 +69,43 @@ describe("a Deno app", () => {
     expect(plan({ ...files, "main.ts": "" })).toMatchObject({ entry: "main.ts" });
     const manifest = JSON.stringify({ scripts: { build: "vite build" }, devDependencies: { vite: "7" } });
     expect(plan({ ...files, "package.json": manifest })).toMatchObject({ kind: "site" });
+  });
+
+  it("of Lume is the files that its build makes, whatever else is at its root", () => {
+    const imports = { "lume/": "https://deno.land/x/lume@v3.0.4/" };
+    const lume = "echo \"import 'lume/cli.ts'\" | deno run -A -";
+    const tasks = { lume, build: "deno task lume", serve: "deno task lume -s" };
+    const site = (more: object) => ({
+      "deno.json": JSON.stringify({ imports, tasks: { ...tasks, ...more } }),
+      "_config.ts": "",
+      "mod.ts": "export default () => {};",
+    });
+    const made = { buildCommand: "deno task build", startCommand: null, output: "_site", entry: null };
+    expect(plan(site({}))).toMatchObject(made);
+    expect(plan(site({ dev: "LUME_LOGS=WARN deno task lume -s", start: "deno task dev" }))).toMatchObject(
+      made,
+    );
+    expect(plan(site({ start: "deno run -A serve.ts" }))).toMatchObject({
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task start",
+    });
+    expect(plan({ "deno.json": JSON.stringify({ imports, tasks: { lume } }) })).toMatchObject({
+      buildCommand: "deno task lume",
+    });
+    expect(dockerfile(site({}))).toMatch(
+      /deno task build"\][^]*for folder in _site;[^]*-newermc deno\.json/,
+    );
+  });
+
+  it("is a site of files where its owner names their folder", () => {
+    const files = { "deno.json": JSON.stringify({ tasks: { build: "deno run -A make.ts" } }), "main.ts": "" };
+    expect(plan(files, { outputDir: "web/out", singlePage: true })).toMatchObject({
+      kind: "deno",
+      startCommand: null,
+      output: "web/out",
+      singlePage: true,
+    });
+    expect(dockerfile(files, { outputDir: "web/out" })).toMatch(/for folder in web\/out;/);
+    expect(dockerfile(files, { outputDir: "web/out" })).not.toContain("-newermc");
   });
 
   it("has a configuration with comments, as its documentation writes them", () => {
@@ -86,7 +129,7 @@ describe("a Deno app", () => {
 
   it("that nothing starts is refused with what to add", () => {
     expect(() => plan({ "deno.json": "{}" })).toThrow(JobError);
-    expect(() => plan({ "deno.json": "{}" })).toThrow(/no task "start", main\.ts or server\.ts/);
+    expect(() => plan({ "deno.json": "{}" })).toThrow(/no task "start", main\.ts or server\.ts.*outputDir/);
   });
 
   it("runs on the release that it names", async () => {

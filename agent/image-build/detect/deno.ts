@@ -5,6 +5,7 @@ import {
   placeOf,
   present,
   procfileWeb,
+  servedFolder,
   textOf,
   toolVersion,
   type Overrides,
@@ -25,7 +26,13 @@ export type DenoPlan = Place & {
   /** The file that is started, whose dependencies are downloaded when the app is built. */
   entry: string | null;
   buildCommand: string | null;
-  startCommand: string;
+  /** null: the build makes a folder of files, which is served. */
+  startCommand: string | null;
+  output: string;
+  /** It is there, as the owner says. */
+  isOutputGiven: boolean;
+  /** null: where the build leaves no other page. */
+  singlePage?: boolean | null;
 };
 
 const configurations = ["deno.json", "deno.jsonc"];
@@ -52,21 +59,28 @@ export function detectDeno(
   if (present(sources, signs).length === 0) return null;
   const configuration = readConfiguration(sources);
   const tasks = (name: string) => taskOf(configuration, manifest, name);
+  const isOfLume = importsLume(configuration);
   const hasVite = manifest !== null && dependsOn(manifest, "vite");
   const isOfVite = hasVite || ["dev", "build", "preview"].some((name) => /\bvite\b/.test(tasks(name) ?? ""));
-  const entry = present(sources, entries).find((file) => !(isOfVite && browserEntry.test(file)));
+  const entry = isOfLume
+    ? undefined
+    : present(sources, entries).find((file) => !(isOfVite && browserEntry.test(file)));
   const start =
-    ["start", "preview"].find((name) => isForProduction(tasks(name))) ??
+    ["start", "preview"].find((name) => isForProduction(commandOf(tasks, name))) ??
     ["serve"].find((name) => /\bfile[-_]server\b/.test(tasks(name) ?? "")) ??
     // What package.json builds with Vite is a site of files.
     (!hasVite && entry === undefined && /--host\b/.test(tasks("preview") ?? "") ? "preview" : undefined);
-  const given = overrides.startCommand ?? procfileWeb(sources);
-  const startCommand = given ?? startOf(sources, start, entry);
-  if (startCommand === null)
+  const served = servedFolder(overrides);
+  const given = served === null ? (overrides.startCommand ?? procfileWeb(sources)) : null;
+  const startCommand = served === null ? (given ?? startOf(sources, start, entry)) : null;
+  const isSiteOfVite = isOfVite && !hasVite && sources.files.has("index.html") && tasks("build") !== null;
+  const made = served ?? (isOfLume ? "_site" : isSiteOfVite ? "dist" : null);
+  if (startCommand === null && made === null)
     throw new JobError(
-      'Found a Deno repository, but not what starts it: no task "start", main.ts or server.ts. Add one, or set startCommand.',
+      'Found a Deno repository, but not what starts it: no task "start", main.ts or server.ts. Add one, or set startCommand; or set outputDir to the folder that its build writes, where that is a site of files.',
     );
-  const command = given ?? tasks(start ?? "") ?? startCommand;
+  const command = startCommand === null ? "" : (given ?? tasks(start ?? "") ?? startCommand);
+  const build = ["build", ...(isOfLume ? ["lume"] : [])].find((name) => tasks(name) !== null);
   const { within } = placeOf(sources);
   return {
     kind: "deno",
@@ -80,8 +94,11 @@ export function detectDeno(
     entry:
       /(?:^|[\s/])((?:[\w-]+\/){0,5}[\w-]+\.(?:ts|tsx|js|mjs))(?:\s|$)/.exec(command.slice(0, 2000))?.[1] ??
       null,
-    buildCommand: overrides.buildCommand ?? (tasks("build") === null ? null : "deno task build"),
+    buildCommand: overrides.buildCommand ?? (build === undefined ? null : `deno task ${build}`),
     startCommand,
+    output: made ?? "",
+    isOutputGiven: served !== null,
+    ...(isSiteOfVite && served === null ? { singlePage: null } : {}),
   };
 }
 
@@ -120,9 +137,23 @@ function taskOf({ tasks }: Configuration, manifest: PackageJson | null, name: st
   return manifest && scriptOf(manifest, name);
 }
 
+/** It makes a site of files; its own server is for development. */
+const importsLume = ({ imports }: Configuration): boolean =>
+  typeof imports === "object" && imports !== null && "lume/" in imports;
+
+/** What a task runs, also by the name of another one. */
+function commandOf(tasks: (name: string) => string | null, name: string): string | null {
+  const task = tasks(name);
+  const other = /^[ \t]*deno task ([\w:.-]+)[ \t]*$/.exec(task?.slice(0, 200) ?? "")?.[1];
+  return other === undefined ? task : tasks(other);
+}
+
 /** Vite's preview answers to no name but localhost. */
 const isForProduction = (task: string | null): boolean =>
-  task !== null && !/--watch|--hmr|\bdev\.ts\b|^[ \t]*vite[ \t]*$|\bvite[ \t]+preview\b/.test(task);
+  task !== null &&
+  !/--watch|--hmr|\bdev\.ts\b|^[ \t]*vite[ \t]*$|\bvite[ \t]+preview\b|\blume[ \t]+(?:.*[ \t])?(?:-s|--serve)\b/.test(
+    task,
+  );
 
 /** As JSON, where comments and a comma after the last item may be. */
 function withoutComments(text: string): string {

@@ -82,7 +82,7 @@ function planOfServed(
     };
   const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, null, overrides);
   if (failure !== null) throw failure;
-  if (backend?.kind === "python" || backend?.kind === "ruby") return backend;
+  if (backend?.kind === "python" || backend?.kind === "ruby" || backend?.kind === "deno") return backend;
   if (backend !== null)
     throw new JobError(
       `outputDir is set for a repository whose app is started, and produces no folder of files (${backend.kind}): remove outputDir, or add a Dockerfile.`,

@@ -13,6 +13,7 @@ function withSinglePage(plan: Plan, singlePage: boolean): Plan {
     case "site":
       return { ...plan, singlePage, fallbacks: [] };
     case "static":
+    case "deno":
     case "python":
     case "ruby":
     case "script":
@@ -24,7 +25,6 @@ function withSinglePage(plan: Plan, singlePage: boolean): Plan {
     case "dotnet":
     case "rust":
     case "elixir":
-    case "deno":
       return plan;
   }
 }

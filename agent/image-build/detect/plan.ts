@@ -33,12 +33,12 @@ export function isServedAsFiles(plan: Plan): boolean {
       return true;
     case "dotnet":
       return plan.isWebAssembly;
+    case "deno":
     case "python":
     case "ruby":
     case "script":
       return plan.startCommand === null;
     // Without a start command, Java and Rust start what the build leaves.
-    case "deno":
     case "elixir":
     case "go":
     case "java":

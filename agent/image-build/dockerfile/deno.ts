@@ -12,6 +12,7 @@ import {
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { servedFiles } from "./static.ts";
 
 const packages = "/deno-dir";
 
@@ -24,12 +25,27 @@ export function denoDockerfile(
   const usual = plan.installs ? `deno install${plan.locked ? " --frozen" : ""}` : null;
   const command = plan.installCommand ?? usual;
   const install = command === null ? [] : installStep(command, variables, []);
-  return [
+  const build = [
     `FROM ${images.deno} AS build`,
     "WORKDIR /app",
     `ENV DENO_DIR=${packages} DENO_NO_UPDATE_CHECK=1`,
     ...installAndCopy(plan, install, copySource(plan)),
     ...buildStep(plan.buildCommand, variables),
+  ];
+  if (plan.startCommand === null)
+    return [
+      ...build,
+      ...servedFiles(
+        {
+          outputs: [plan.output],
+          singlePage: plan.singlePage === undefined ? false : plan.singlePage,
+          manifest: plan.isOutputGiven ? null : (plan.manifests[0] ?? null),
+        },
+        images,
+      ),
+    ];
+  return [
+    ...build,
     ...(plan.entry === null
       ? []
       : installStep(`if [ -f ${plan.entry} ]; then deno cache ${plan.entry}; fi`, variables, [])),
