@@ -622,6 +622,20 @@ describe("variables", () => {
     expect((await values()).at(-1)).toEqual(["RANDOM", null]);
   });
 
+  it("have a history that counts many changes instead of naming them all at once, and ends with the version in service", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "set", { key: "FIRST", value: "1", apply: "deploy" });
+    await finishNext(on, deployResult);
+    const many = Array.from({ length: 106 }, (_, at) => ({ key: `FLAG_${at}`, value: "1" }));
+    await post(path, "changes", { changes: JSON.stringify([...many, { key: "FIRST", value: null }]) });
+    expect((await page(path)).text).toContain("<summary>106 added, 1 removed</summary>FLAG_0 added, ");
+    for (let at = 0; at < 21; at++) await post(path, "set", { key: "FLAG_0", value: `new ${at}` });
+    expect((await page(path)).text).toMatch(/Version \d+\s+<span class="chip">in service<\/span>/);
+    on.close();
+  });
+
   it("that the version in service does not have are marked until it is restarted", async () => {
     const [on, key] = [await quietAgent(), await operator()];
     const { siteId } = await runningSite(key, on);

@@ -209,38 +209,54 @@ const whoWords: Record<string, string> = {
   system: "the service",
 };
 
+/** Names, or of many their number, which unfolds. */
+const Changes = ({ of: { version, changes } }: { of: EnvVersion }) => {
+  const names = changes.map(({ key, change }) => `${key} ${change}`).join(", ");
+  if (changes.length <= 5) return names === "" ? "no change" : names;
+  const counts = (["added", "changed", "removed"] as const)
+    .map((kind) => ({ kind, count: changes.filter(({ change }) => change === kind).length }))
+    .flatMap(({ kind, count }) => (count === 0 ? [] : `${count} ${kind}`));
+  return (
+    <details id={`changes-${version}`}>
+      <summary>{counts.join(", ")}</summary>
+      {names}
+    </details>
+  );
+};
+
 const History = ({ versions, serving }: { versions: readonly EnvVersion[]; serving: number | null }) => (
   <Card title="History" id="history" live>
     <table>
-      {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
-        <tr>
-          <td class="any-break">
-            Version {version} {current && <span class="chip">newest</span>}{" "}
-            {version === serving && <span class="chip">in service</span>}
-            <div class="soft small">
-              {restoredFrom !== null && `version ${restoredFrom} again: `}
-              {changes.length === 0
-                ? "no change"
-                : changes.map(({ key, change }) => `${key} ${change}`).join(", ")}
-            </div>
-          </td>
-          <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
-          <td class="end soft">
-            <Time at={at} />
-            {!current && (
-              <div>
-                <Act
-                  id="restore"
-                  of={String(version)}
-                  label="Restore"
-                  about={`version ${version}`}
-                  values={{ version: String(version) }}
-                />
+      {versions.map((one) => {
+        const { version, at, actor, current, restoredFrom } = one;
+        return (
+          <tr>
+            <td class="any-break">
+              Version {version} {current && <span class="chip">newest</span>}{" "}
+              {version === serving && <span class="chip">in service</span>}
+              <div class="soft small">
+                {restoredFrom !== null && `version ${restoredFrom} again: `}
+                <Changes of={one} />
               </div>
-            )}
-          </td>
-        </tr>
-      ))}
+            </td>
+            <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
+            <td class="end soft">
+              <Time at={at} />
+              {!current && (
+                <div>
+                  <Act
+                    id="restore"
+                    of={String(version)}
+                    label="Restore"
+                    about={`version ${version}`}
+                    values={{ version: String(version) }}
+                  />
+                </div>
+              )}
+            </td>
+          </tr>
+        );
+      })}
     </table>
   </Card>
 );
