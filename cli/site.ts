@@ -50,6 +50,21 @@ export async function hostId(client: Client, chosen: string): Promise<string> {
   return (await byName(client.items("listHosts", { limit: 100 }, { signal }), chosen, "host")).id;
 }
 
+/** The id of the pack that is meant, by its name among those on offer. */
+export async function packId(client: Client, kind: "site" | "database", chosen: string): Promise<string> {
+  if (chosen.startsWith("pack_")) return chosen;
+  const { data } = await client.call("listPacks", { limit: 100 }, { signal });
+  const found = data.filter((pack) => pack.kind === kind && pack.name.toLowerCase() === chosen.toLowerCase());
+  const [pack] = found;
+  if (pack && found.length === 1) return pack.id;
+  throw new Failure(
+    pack
+      ? `Several ${kind} packs are named ${chosen}: give an id.`
+      : `There is no ${kind} pack named ${chosen}.`,
+    { exitCode: exitCodes.notFound, hint: "`berth packs list` shows them." },
+  );
+}
+
 async function byName<One extends Named>(
   items: AsyncIterable<One>,
   name: string,

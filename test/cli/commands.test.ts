@@ -471,6 +471,33 @@ describe("text for people", () => {
       }),
     ).toContain("berth env set NAME=value --site 'My shop'"));
 
+  it.each([
+    [["sites", "create", "shop", "--image", "nginx", "--pack", "standard"], "createSite", "pack_1"],
+    [["sites", "clone", "shop-two", "--pack", "Standard"], "cloneSite", "pack_1"],
+    [["sites", "resize", "Standard"], "patchSite", "pack_1"],
+    [["databases", "create", "main", "redis", "--pack", "Standard"], "createDatabase", "pack_2"],
+    [["databases", "resize", database, "Standard"], "patchDatabase", "pack_2"],
+  ])(
+    "berth %j takes a pack by its name, which one of the other kind may have too",
+    async (args, operation, pack) => {
+      const packs = [
+        { id: "pack_1", kind: "site", name: "Standard" },
+        { id: "pack_2", kind: "database", name: "Standard" },
+        { id: "pack_3", kind: "site", name: "Twice" },
+        { id: "pack_4", kind: "site", name: "Twice" },
+      ];
+      const answer = { listPacks: { data: packs } };
+      const from = service.asked.length;
+      await printed(args, answer);
+      const asked = service.asked.slice(from).find(({ id: one }) => one === operation);
+      expect(JSON.parse(asked?.body ?? "{}")).toMatchObject({ packId: pack });
+      await expect(printed(["sites", "resize", "Huge"], answer)).rejects.toThrow("no site pack named Huge");
+      await expect(printed(["sites", "resize", "Twice"], answer)).rejects.toThrow(
+        "Several site packs are named",
+      );
+    },
+  );
+
   it("of a host that is named as the list names it, and of one that is not there", async () => {
     const from = service.asked.length;
     const notice = "2 sites stay.";

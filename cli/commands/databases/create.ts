@@ -2,6 +2,7 @@ import type { Answer } from "../../../client/index.ts";
 import { billingTerm, command } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { usage } from "../../failure.ts";
+import { packId } from "../../site.ts";
 import { bold, link, safe, show, styled } from "../../terminal.ts";
 
 /** All of them: without one it does not compile. */
@@ -19,7 +20,7 @@ export const createDatabase = command(
 )
   .argument("<name>")
   .argument("<type>", names)
-  .option("--pack <id>", "berth packs list; default: the cheapest")
+  .option("--pack <pack>", "name or id: berth packs list; default: the cheapest")
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .option("--region <region>", "where it runs; default: anywhere")
   .action(async (name, type, options) => {
@@ -27,7 +28,13 @@ export const createDatabase = command(
     const client = await connect();
     const made = await client.call(
       "createDatabase",
-      { name, type, packId: options.pack, region: options.region, billingTerm: options.months },
+      {
+        name,
+        type,
+        packId: options.pack && (await packId(client, "database", options.pack)),
+        region: options.region,
+        billingTerm: options.months,
+      },
       { signal },
     );
     show("createDatabase", made, ({ databaseId: id, invoiceToken }) =>

@@ -2,7 +2,7 @@ import { answered, packChanged } from "../../answered.ts";
 import { billingTerm, command } from "../../command.ts";
 import { connect, connection, nextCommand, signal } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
-import { findSite, siteId } from "../../site.ts";
+import { findSite, packId, siteId } from "../../site.ts";
 import { link, safe, show, styled } from "../../terminal.ts";
 
 export const setSite = command(
@@ -35,10 +35,15 @@ export const resizeSite = command(
   "Change a site's pack: memory, processors, disk and price",
   "patchSite",
 )
-  .argument("<pack>", "id: berth packs list")
-  .action(async (packId) =>
-    answered("patchSite", { id: await siteId(await connect()), packId }, packChanged),
-  );
+  .argument("<pack>", "name or id: berth packs list")
+  .action(async (pack) => {
+    const client = await connect();
+    await answered(
+      "patchSite",
+      { id: await siteId(client), packId: await packId(client, "site", pack) },
+      packChanged,
+    );
+  });
 
 export const cloneSite = command(
   "clone",
@@ -46,17 +51,23 @@ export const cloneSite = command(
   "cloneSite",
 )
   .argument("<name>", "of the new site")
-  .option("--pack <id>", "default: the same")
+  .option("--pack <pack>", "name or id: berth packs list; default: the same")
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
-  .action(async (name, { pack, months }) =>
-    answered(
+  .action(async (name, { pack, months }) => {
+    const client = await connect();
+    await answered(
       "cloneSite",
-      { id: await siteId(await connect()), name, packId: pack, billingTerm: months },
+      {
+        id: await siteId(client),
+        name,
+        packId: pack && (await packId(client, "site", pack)),
+        billingTerm: months,
+      },
       ({ siteId: made, invoiceToken, secretsToSet }) =>
         [
           `${styled("green", "✓")} Created ${safe(name)} (${made}).`,
           `Pay its first invoice to deploy it: ${link(`${connection().url}/invoice/${invoiceToken}`)}`,
           ...(secretsToSet.length > 0 ? [`Set its secrets first: ${secretsToSet.map(safe).join(", ")}`] : []),
         ].join("\n"),
-    ),
-  );
+    );
+  });

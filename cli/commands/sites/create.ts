@@ -2,6 +2,7 @@ import { billingTerm, command, whole } from "../../command.ts";
 import { connect, connection, nextCommand, signal } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { linkSite, originAddress, repositoryAddress } from "../../git.ts";
+import { packId } from "../../site.ts";
 import { bold, link, say, show, styled } from "../../terminal.ts";
 
 export const createSite = command(
@@ -18,7 +19,7 @@ export const createSite = command(
   .option("--start-command <command>")
   .option("--release-command <command>")
   .option("--root-dir <folder>", "the app's folder in the repository")
-  .option("--pack <id>", "berth packs list; default: the cheapest")
+  .option("--pack <pack>", "name or id: berth packs list; default: the cheapest")
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .option("--region <region>", "where it runs; default: anywhere")
   .action(async (name, options) => {
@@ -42,7 +43,7 @@ export const createSite = command(
       port: options.port,
       startCommand: options.startCommand,
       releaseCommand: options.releaseCommand,
-      packId: options.pack,
+      packId: options.pack && (await packId(client, "site", options.pack)),
       billingTerm: options.months,
       region: options.region,
     };
