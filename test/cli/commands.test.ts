@@ -296,6 +296,17 @@ it("a site from an image takes no option of a repository, which it would ignore"
     await expect(run(["sites", "create", "shop", "--image", "nginx", option, "x"])).rejects.toThrow(option);
 });
 
+it.each(["owner/name", "./shop", "/srv/shop.git", "git@github.com:shop.git"])(
+  "%s, which is no address of a repository, is refused by the option's own name",
+  async (address) => {
+    const refused = run(["sites", "create", "shop", "--repository", address]);
+    await expect(refused).rejects.toMatchObject({
+      message: `${address} is not the address of a Git repository that the service could fetch.`,
+      hint: expect.stringContaining("--repository github.com/owner/name") as string,
+    });
+  },
+);
+
 /** An operation with several answers prints one of them. */
 function schemaOf(prints: Exclude<Printed, null>): z.ZodType {
   const name = typeof prints === "object" ? prints.lines : prints;

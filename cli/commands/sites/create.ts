@@ -78,5 +78,10 @@ async function repository(typed: string | undefined): Promise<string> {
       "Which repository? This folder's Git remote `origin` is missing or not on a server.",
       "Give --repository github.com/owner/name or --image.",
     );
+  if (!/^[^/]+\/[^/]+\/./.test(address))
+    throw usage(
+      `${typed ?? address} is not the address of a Git repository that the service could fetch.`,
+      "Give --repository github.com/owner/name.",
+    );
   return address;
 }
