@@ -91,9 +91,7 @@ describe("a Deno app", () => {
     expect(plan({ "deno.json": JSON.stringify({ imports, tasks: { lume } }) })).toMatchObject({
       buildCommand: "deno task lume",
     });
-    expect(dockerfile(site({}))).toMatch(
-      /deno task build"\][^]*for folder in _site;[^]*-newermc deno\.json/,
-    );
+    expect(dockerfile(site({}))).toMatch(/deno task build"\][^]*for folder in _site;[^]*-newermc deno\.json/);
   });
 
   it("is a site of files where its owner names their folder", () => {

@@ -143,9 +143,9 @@ const importsLume = ({ imports }: Configuration): boolean =>
 
 /** What a task runs, also by the name of another one. */
 function commandOf(tasks: (name: string) => string | null, name: string): string | null {
-  const task = tasks(name);
-  const other = /^[ \t]*deno task ([\w:.-]+)[ \t]*$/.exec(task?.slice(0, 200) ?? "")?.[1];
-  return other === undefined ? task : tasks(other);
+  const of = (one: string) => tasks(one)?.slice(0, 2000) ?? null;
+  const other = /^[ \t]*deno task ([\w:.-]+)[ \t]*$/.exec(of(name) ?? "")?.[1];
+  return of(other ?? name);
 }
 
 /** Vite's preview answers to no name but localhost. */
