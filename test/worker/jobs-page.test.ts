@@ -69,6 +69,18 @@ it("a command is run, its output shown without a script, and its end; nothing of
   on.close();
 });
 
+it("a command that ran out of memory asks for a larger plan, in the list and on its own page", async () => {
+  const on = await readyAgent();
+  const { siteId } = await runningSite(await operator(), on);
+  on.send(ready(10, { freeCommands: 10 }));
+  const { location } = await pages.send(pathOf(siteId), "run", { command: "true" });
+  const error = "exited with 137 because it used more memory than the site's pack has: choose a larger pack.";
+  await finishNext(on, { exitCode: 137, error });
+  for (const path of [pathOf(siteId), location])
+    expect((await pages.show(path)).text).toContain("than the site&#39;s plan has: choose a larger plan.");
+  on.close();
+});
+
 it("a cron expression is told in words: in the list, while it is typed, and where there is no script", async () => {
   const on = await readyAgent();
   const { siteId } = await runningSite(await operator(), on);

@@ -306,7 +306,9 @@ describe("the operator's console", () => {
       expect.stringContaining("Nobody can sign up"),
     ]);
     expect(await accounts("too-late@example.com")).toBe(0);
-    expect((await me.get("/operator/system")).text).toContain("closed");
+    const { text } = await me.get("/operator/system");
+    expect(text).toContain("closed");
+    expect(text).toMatch(/A plan for sites is on offer/);
     expect((await me.send("/operator/settings", "sign-up", { open: "true" })).said).toContain("open");
     expect((await call("/sign-up")).status).toBe(200);
     expect((await signUp("in-time@example.com")).status).toBe(200);

@@ -9,6 +9,7 @@ import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Field, Form, Select, Submit, typedInto } from "./form.tsx";
 import { Head, LocalTime, Status, Time, utc } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
+import { inLabels } from "./setting-labels.ts";
 import { size } from "./size.ts";
 
 const counted = (type: Backup["type"], count: number): string => {
@@ -32,7 +33,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
     <tr>
       <td>
         <Status {...backupWords[backup.status]} />
-        {backup.error !== null && <div class="bad small any-break">{backup.error}</div>}
+        {backup.error !== null && <div class="bad small any-break">{inLabels(backup.error)}</div>}
         {hasFile && !isStored && (
           <div class="warn small">
             Its file can be downloaded, but may be damaged or need changes before it can be loaded.

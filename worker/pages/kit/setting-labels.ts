@@ -31,7 +31,7 @@ const labels: Readonly<Record<string, string>> = {
 export const inLabels = (text: string): string =>
   text
     .replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) => (Object.hasOwn(labels, name) ? `“${labels[name]}”` : name))
-    .replaceAll(/(\bits|\bthe|\bthis|'s|\b[Aa]nother|\blarger|\bsmaller) pack\b/g, "$1 plan");
+    .replaceAll(/(\bits|\bthe|\bthis|'s|\b[Aa]|\b[Aa]nother|\blarger|\bsmaller) pack\b/g, "$1 plan");
 
 /** The field at `settings.ingress.redirects.0.from`, as people find it on the page. */
 function labelOf(path: string): string {

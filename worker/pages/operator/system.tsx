@@ -8,6 +8,7 @@ import { Act } from "../kit/form.tsx";
 import { allOf } from "../kit/paging.ts";
 import { Card, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { inLabels } from "../kit/setting-labels.ts";
 import { counted } from "../kit/words.ts";
 import { operatorFrame, searched } from "./frame.tsx";
 
@@ -83,8 +84,8 @@ export const operatorSystem: Screen = {
                   />
                 </td>
                 <td>
-                  <b>{title}</b>
-                  {todo !== null && <div class="soft">{todo}</div>}
+                  <b>{inLabels(title)}</b>
+                  {todo !== null && <div class="soft">{inLabels(todo)}</div>}
                 </td>
               </tr>
             ))}

@@ -1,4 +1,5 @@
 import type { Command } from "../../../protocol/api/commands.ts";
+import { inLabels } from "../kit/setting-labels.ts";
 import type { Word } from "../kit/words.ts";
 
 export const commandWords: Record<Command["status"], Word> = {
@@ -11,6 +12,9 @@ export const commandWords: Record<Command["status"], Word> = {
 
 export const isCommandUnderWay = ({ status }: Command): boolean =>
   status === "QUEUED" || status === "RUNNING";
+
+/** Why it failed or waits. */
+export const reasonOf = ({ error, waitsFor }: Command): string => inLabels(error ?? waitsFor ?? "");
 
 /** How it ended and how long it took: "code 1 after 2.4 s". */
 export function endOf({ exitCode, startedAt, finishedAt }: Command): string {

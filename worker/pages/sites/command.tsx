@@ -8,7 +8,7 @@ import { CutOff, LogViewer, PlainLog } from "../kit/log-viewer.tsx";
 import { Card, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { streamedLog } from "../kit/streamed-log.tsx";
-import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { commandWords, isCommandUnderWay, reasonOf, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
 const State = ({ command, isAskedTold = false }: { command: Command; isAskedTold?: boolean }) => (
@@ -24,7 +24,7 @@ const State = ({ command, isAskedTold = false }: { command: Command; isAskedTold
         )}
       </span>
     </p>
-    {(command.error ?? command.waitsFor) !== null && <p>{command.error ?? command.waitsFor}</p>}
+    {reasonOf(command) !== "" && <p>{reasonOf(command)}</p>}
   </>
 );
 

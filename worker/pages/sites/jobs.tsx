@@ -13,7 +13,7 @@ import { Act, Field, Form, Submit, Telling, typedInto, type Told } from "../kit/
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, LocalTime, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
-import { commandWords, endOf, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { commandWords, endOf, isCommandUnderWay, reasonOf, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/jobs`;
@@ -27,9 +27,7 @@ const CommandRow = ({ command, path }: { command: Command; path: string }) => (
       <a href={`${path}/${command.id}`}>
         <code>{command.command}</code>
       </a>
-      {(command.error ?? command.waitsFor) !== null && (
-        <div class="soft small any-break">{command.error ?? command.waitsFor}</div>
-      )}
+      {reasonOf(command) !== "" && <div class="soft small any-break">{reasonOf(command)}</div>}
     </td>
     <td class="soft wide-only">{resultOf(command)}</td>
     <td class="end soft">
