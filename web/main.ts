@@ -52,7 +52,7 @@ const hasTyped = (part: Element): boolean =>
   [...part.querySelectorAll<HTMLInputElement>("input, select, textarea")].some(isTyped);
 
 /** Its answer takes the place of what other forms have, and of what an island warns of. */
-const losesOthers = (sent: HTMLFormElement): boolean =>
+const losesOthers = (sent: HTMLFormElement | null): boolean =>
   !dispatchEvent(new Event("beforeunload", { cancelable: true })) ||
   [...document.querySelectorAll("#main form[data-enhanced]")].some((form) => form !== sent && hasTyped(form));
 
@@ -83,7 +83,9 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
       signal: request.signal,
     });
     if (answer.redirected && isSignIn(answer.url)) {
-      tell("You are signed out. Sign in in another tab, then send this form again: nothing is lost.");
+      tell("You are signed out. Sign in in another tab, then send this form again: nothing is lost. ").append(
+        signInLink(answer.url),
+      );
       return;
     }
     const page = parse(await answer.text());
@@ -194,8 +196,10 @@ addEventListener("popstate", () => {
 });
 
 /** Says something that no page says. */
-function tell(text: string): void {
-  noticeOf(text).focus();
+function tell(text: string): HTMLElement {
+  const notice = noticeOf(text);
+  notice.focus();
+  return notice;
 }
 function noticeOf(text: string): HTMLElement {
   const notice = document.createElement("div");
@@ -213,11 +217,15 @@ function tellEnded(signIn: string): void {
   const link = document.createElement("a");
   link.href = signIn;
   link.textContent = "Sign in";
-  const notice = noticeOf("Your session has ended. What this page shows is out of date. ");
-  notice.dataset["ended"] = "";
-  notice.append(link);
+  return link;
 }
 
+  const notice = noticeOf("Your session has ended. What this page shows is out of date. ");
+  notice.dataset["ended"] = "";
+  notice.append(signInLink(signIn));
+}
+
+function signInLink(signIn: string): HTMLAnchorElement {
 // Live parts
 
 const events = document.body.dataset["events"];
@@ -225,6 +233,12 @@ let isStale = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** The address of a page that is no longer there, and is not read again. */
 let gone: string | undefined;
+
+/** What is typed, perhaps since the link was shown, is not left for signing in. */
+document.addEventListener("click", (event) => {
+  const link = linkOf(event);
+  if (link && isSignIn(link.href) && losesOthers(null)) link.target = "_blank";
+});
 
 function changed(ids: readonly string[]): void {
   const about = (main()?.dataset["about"] ?? "").split(" ");

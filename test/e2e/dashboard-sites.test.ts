@@ -615,6 +615,29 @@ it("a page whose session has ended says so by itself, with a way to sign in, unt
   await context.close();
 });
 
+it("whoever signs in again from a page with something typed does so in another tab, and sends it afterwards", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/databases/new`);
+  await page.fill("main [name=name]", "typed before");
+  const other = await context.newPage();
+  await other.goto(`${local.siteUrl}/account`);
+  await other.evaluate('document.querySelector("form[action=\\"/sign-out\\"]").submit()');
+  await other.waitForURL((url) => url.pathname !== "/account");
+  await page.locator("main form[data-enhanced] button.primary").click();
+  const told = page.locator("main [role=alert]", { hasText: "nothing is lost" });
+  const [tab] = await Promise.all([
+    context.waitForEvent("page"),
+    told.getByText("Sign in", { exact: true }).click(),
+  ]);
+  await fillSignIn(tab, local);
+  await tab.waitForURL((url) => url.pathname !== "/sign-in");
+  expect(await page.inputValue("main [name=name]")).toBe("typed before");
+  await page.locator("main form[data-enhanced] button.primary").click();
+  await page.locator("main [name=name][aria-invalid=true]").waitFor();
+  expect(await page.inputValue("main [name=name]")).toBe("typed before");
+  await context.close();
+});
+
 it("what is still going on takes longer by the second while nothing happens", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/${await sample()}`);
