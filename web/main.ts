@@ -60,6 +60,9 @@ const losesOthers = (sent: HTMLFormElement | null): boolean =>
 const isError = ({ ok, status, redirected }: Response): boolean =>
   !ok && !redirected && status !== 400 && status !== 409;
 
+/** No browser says that a script waits for an answer. */
+const waiting = "Waiting for the service …";
+
 /** A request that only asks is given up for the next one of its form. */
 let asking: { form: HTMLFormElement; request: AbortController } | undefined;
 
@@ -70,6 +73,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
   asking = submitter?.hasAttribute("data-asks") === true ? { form, request } : undefined;
   form.setAttribute("aria-busy", "true");
   submitter?.setAttribute("aria-busy", "true");
+  const late = setTimeout(() => (announced.textContent = waiting), 1000);
   try {
     const fields = new FormData(form, submitter);
     const body = new URLSearchParams(
@@ -96,8 +100,12 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
     show(page, answer.url);
   } catch {
     if (request.signal.aborted) return;
-    tell("The form was not sent: the service cannot be reached. Try again.");
+    tell(
+      "The service did not answer, but may have received the form. See whether it did before you send it again.",
+    );
   } finally {
+    clearTimeout(late);
+    if (announced.textContent === waiting) announced.textContent = "";
     submitter?.removeAttribute("aria-busy");
     if (!request.signal.aborted) form.removeAttribute("aria-busy");
     if (asking?.request === request) asking = undefined;
@@ -214,18 +222,24 @@ function noticeOf(text: string): HTMLElement {
 
 /** The focus stays: what is typed may still be sent after signing in elsewhere. `signIn`: its address, which leads back here. */
 function tellEnded(signIn: string): void {
-  const link = document.createElement("a");
-  link.href = signIn;
-  link.textContent = "Sign in";
-  return link;
-}
-
   const notice = noticeOf("Your session has ended. What this page shows is out of date. ");
   notice.dataset["ended"] = "";
   notice.append(signInLink(signIn));
 }
 
 function signInLink(signIn: string): HTMLAnchorElement {
+  const link = document.createElement("a");
+  link.href = signIn;
+  link.textContent = "Sign in";
+  return link;
+}
+
+/** What is typed, perhaps since the link was shown, is not left for signing in. */
+document.addEventListener("click", (event) => {
+  const link = linkOf(event);
+  if (link && isSignIn(link.href) && losesOthers(null)) link.target = "_blank";
+});
+
 // Live parts
 
 const events = document.body.dataset["events"];
@@ -233,12 +247,6 @@ let isStale = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** The address of a page that is no longer there, and is not read again. */
 let gone: string | undefined;
-
-/** What is typed, perhaps since the link was shown, is not left for signing in. */
-document.addEventListener("click", (event) => {
-  const link = linkOf(event);
-  if (link && isSignIn(link.href) && losesOthers(null)) link.target = "_blank";
-});
 
 function changed(ids: readonly string[]): void {
   const about = (main()?.dataset["about"] ?? "").split(" ");

@@ -638,6 +638,26 @@ it("whoever signs in again from a page with something typed does so in another t
   await context.close();
 });
 
+it("a form whose answer is late says that it is being sent, and one whose answer was lost not that it never arrived", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/databases/new`);
+  await page.fill("main [name=name]", "typed before");
+  const lost = Promise.withResolvers<void>();
+  await page.route("**/databases/new", async (route) => {
+    await lost.promise;
+    await route.abort("connectionreset");
+  });
+  await page.locator("main form[data-enhanced] button.primary").click();
+  await page
+    .locator("body > [role=status]", { hasText: "Waiting for the service" })
+    .waitFor({ state: "attached" });
+  lost.resolve();
+  await page.locator("main [role=alert]", { hasText: "may have received the form" }).waitFor();
+  expect(await page.inputValue("main [name=name]")).toBe("typed before");
+  expect(await page.locator("body > [role=status]", { hasText: "Waiting" }).count()).toBe(0);
+  await context.close();
+});
+
 it("what is still going on takes longer by the second while nothing happens", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/${await sample()}`);
