@@ -217,7 +217,7 @@ it("a plan that is no longer offered is shown with its size and price to who has
   for (const path of [`/billing/plan/${siteId}`, `/sites/${siteId}/settings`]) {
     const { text } = await owner.get(path);
     expect(text).toMatch(
-      /333 MB memory · 0\.5 cores · 7 GB disk<br\/?>Your plan, which is no longer offered/,
+      /333\u00a0MB\u00a0memory · 0\.5\u00a0cores · 7\u00a0GB\u00a0disk<br\/?>Your plan, which is no longer offered/,
     );
     const fields = fieldsOf(text, "plan");
     expect(fields).toMatchObject({ packId, billingTerm: "1" });

@@ -5,9 +5,15 @@ import { Choices, Select } from "./form.tsx";
 
 const size = (mb: number): string => (mb >= 1024 ? `${mb / 1024} GB` : `${mb} MB`);
 
-/** What a pack has, in one line. */
+/** What a pack has, in one line, which breaks only between its parts. */
 export const packText = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
-  `${size(memoryMb)} memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
+  [
+    `${size(memoryMb)} memory`,
+    `${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"}`,
+    `${diskGb} GB disk`,
+  ]
+    .map((part) => part.replaceAll(" ", "\u00a0"))
+    .join(" · ");
 
 /** `where`, if a plan with more of something is on offer. */
 export const ifBigger = (
