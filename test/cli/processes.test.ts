@@ -958,11 +958,13 @@ describe("a download", () => {
   const backup = Buffer.alloc(300_000, "b");
   const path = "/backups/bak_1/download";
   /** The first answers in order, each as slowly as told: a piece, and the rest once `released`. */
-  async function slowService() {
+  async function slowService(headers: Record<string, string> = {}) {
     const asked: http.ServerResponse[] = [];
     const server = http.createServer((request, response) => {
       if (request.url === path) {
-        response.writeHead(200, { "Content-Length": backup.length }).write(backup.subarray(0, 1000));
+        response
+          .writeHead(200, { "Content-Length": backup.length, ...headers })
+          .write(backup.subarray(0, 1000));
         asked.push(response);
       } else
         response
@@ -996,6 +998,22 @@ describe("a download", () => {
     expect(await first.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("already exists") });
     expect(readdirSync(cwd)).toEqual(["some.backup"]);
     expect(readFileSync(join(cwd, "some.backup")).equals(backup)).toBe(true);
+    close();
+  });
+
+  it.each([
+    ["shop-2026-11-30T0308Z.sql.gz", "shop-2026-11-30T0308Z.sql.gz"],
+    ["../../.profile", "bak_1.backup"],
+  ])("is named as the service names it, %s, unless that is no plain name", async (sent, written) => {
+    const { url, asked, close } = await slowService({
+      "Content-Disposition": `attachment; filename="${sent}"`,
+    });
+    const cwd = mkdtempSync(join(home, "downloads-"));
+    const run = start(["backups", "download", "bak_1"], { BERTH_URL: url }, program, "", cwd);
+    await begun(cwd, 1);
+    asked[0]?.end(backup.subarray(1000));
+    expect(await run.ended).toMatchObject({ code: 0, stdout: `Wrote ${written}.\n` });
+    expect(readdirSync(cwd)).toEqual([written]);
     close();
   });
 
