@@ -103,6 +103,24 @@ describe("questions", () => {
     });
     server.close();
   });
+
+  it("of a PostgreSQL server that starts or stops, as in a restore, are told that, and that nothing ran", async () => {
+    const fields = Buffer.from("SFATAL\0C57P03\0Mthe database system is shutting down\0\0");
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(fields.length + 4);
+    const server = createServer((socket) =>
+      socket.once("data", () => socket.end(Buffer.concat([Buffer.from("E"), length, fields]))),
+    );
+    await new Promise<void>((resolve) => server.listen(5432, "127.7.7.7", resolve));
+    const write = { nonce: "n", expiresAt: "2026-01-01T00:00:00.000Z" };
+    const statement = { kind: "query", statement: "DELETE FROM t", write, dryRun: false, limit: 1 } as const;
+    const asked = { ...question("many"), ...statement, type: "postgresql", timeoutMs: 5000 } as const;
+    expect(await inspect(asked, new AbortController().signal)).toEqual({
+      kind: "refused",
+      error: "The database's server is starting or stopping: try again in a minute.",
+    });
+    server.close();
+  });
 });
 
 describe("the tables of a database", () => {

@@ -34,6 +34,9 @@ export type Inspection = (question: ServerQuestion, signal: AbortSignal) => Prom
 const isSignInRefused = (error: unknown): boolean =>
   /^28...$/.test(String((error as { code?: unknown }).code));
 
+/** PostgreSQL's cannot_connect_now, which comes before any statement. */
+const isStartingOrStopping = (error: unknown): boolean => (error as { code?: unknown }).code === "57P03";
+
 const refused = (error: string): Answer => ({ kind: "refused", error });
 const statementRefused = (error: string): Answer => ({
   kind: "statementRefused",
@@ -121,6 +124,8 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
           `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was closed.`,
         );
       if (isSignInRefused(error)) readers.forget(databaseId);
+      if (isStartingOrStopping(error))
+        return refused("The database's server is starting or stopping: try again in a minute.");
       // Not the message: a client may quote its input.
       const reason = (error as { code?: string }).code ?? (error as Error).name;
       const next = question.kind === "query" && question.write ? mayHaveTakenEffect : "Try again.";
