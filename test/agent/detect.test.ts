@@ -2208,7 +2208,11 @@ describe("an app of any language", () => {
 describe("a repository that is none of these is refused with what to do", () => {
   it.each<[string, Files, RegExp]>([
     ["Scala", { "build.sbt": "", "src/main/A.scala": "" }, /^Found build\.sbt: Scala .*Dockerfile. Add one/],
-    ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo .* install hugo-extended/],
+    [
+      "Hugo",
+      { "hugo.toml": "", "themes/a/package.json": "" },
+      /Hugo .*\. Add one with .* FROM ghcr\.io\/gohugoio\/hugo AS build; .*; RUN hugo --minify; /,
+    ],
     ["Hugo before 0.110", { "config.toml": "", "archetypes/default.md": "" }, /Hugo/],
     ["Hugo with modules", { "hugo.yaml": "", "go.mod": "module a\n" }, /^Found hugo\.yaml: Hugo /],
     ["Hugo with tools of Node's", { "hugo.toml": "", "package.json": "{}" }, /Hugo/],
@@ -2222,8 +2226,13 @@ describe("a repository that is none of these is refused with what to do", () => 
       { "package.json": '{"scripts":{"dev":"wrangler dev"}}', "wrangler.jsonc": "{}", "src/index.ts": "" },
       /^Found wrangler\.jsonc: a Cloudflare Worker is not built without a Dockerfile\. Add one, or a "start" script that starts a server \(wrangler dev is for development only\)\.$/,
     ],
-    ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola /],
-    ["mdBook", { "book.toml": "", "src/SUMMARY.md": "" }, /^Found book\.toml: mdBook /],
+    ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola .* \["zola", "build"\]; /],
+    [
+      "mdBook beside its examples",
+      { "book.toml": "", "src/SUMMARY.md": "", "examples/Cargo.toml": "" },
+      /^Found src\/SUMMARY\.md: mdBook .* mdbook build/,
+    ],
+    ["mdBook with its pages elsewhere", { "book.toml": "" }, /^Found book\.toml: mdBook /],
     ["MkDocs without its packages", { "mkdocs.yml": "" }, /^Found mkdocs\.yml: MkDocs .* requirements\.txt /],
     [
       "a package with its documentation",
@@ -2250,7 +2259,11 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
     ["Podman's", { Containerfile: "", "README.md": "" }, /but Containerfile: .*dockerfilePath/],
     ["a Dockerfile in small letters elsewhere", { "api/dockerfile": "" }, /but api\/dockerfile: set rootDir/],
-    ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],
+    [
+      "Compose",
+      { "compose.yaml": "" },
+      /Found compose\.yaml.* a site for each .* a database for each PostgreSQL/,
+    ],
     [
       "one of several programs with tools of Node's",
       {

@@ -2,6 +2,12 @@ import { JobError } from "../../job.ts";
 import { textOf, type Sources } from "./sources.ts";
 
 type Other = [sign: RegExp, what: string, how?: string, text?: RegExp];
+/** A Dockerfile, a line after each semicolon. */
+const servedAfter = (image: string, build: string, folder: string): string =>
+  ` with a line for each of these: FROM ${image} AS build; USER root; WORKDIR /site; COPY . .; RUN ${build}; FROM caddy:2; COPY --from=build /site/${folder} /srv; CMD caddy file-server --root /srv --listen :$PORT (Builds in the manual has them line by line)`;
+const zola = servedAfter("ghcr.io/getzola/zola:v0.22.1", '["zola", "build"]', "public");
+const mdBook = servedAfter("rust:1", "cargo install mdbook && mdbook build --dest-dir /site/book", "book");
+
 /** What we do not build by ourselves, by a file at its root, how else than by a Dockerfile it is built, and what that file says. */
 const others: Other[] = [
   // Its own package.yaml lies beside it.
@@ -21,12 +27,13 @@ const others: Other[] = [
     "a Cloudflare Worker",
     ', or a "start" script that starts a server (wrangler dev is for development only)',
   ],
-  [/^zola\.toml$/, "Zola"],
-  [/^config\.toml$/, "Zola", "", /^base_url[ \t]*=/m],
+  [/^zola\.toml$/, "Zola", zola],
+  [/^config\.toml$/, "Zola", zola, /^base_url[ \t]*=/m],
+  [/^src\/SUMMARY\.md$/, "mdBook", mdBook],
   [
     /^(?:hugo\.(?:toml|ya?ml|json)|archetypes\/)$/,
     "Hugo",
-    ', or have a package.json install hugo-extended and its "build" script run hugo --minify',
+    servedAfter("ghcr.io/gohugoio/hugo", "hugo --minify", "public"),
   ],
 ];
 export const conda: Other = [
@@ -36,7 +43,7 @@ export const conda: Other = [
 ];
 /** As often beside an app of another language, whose documentation or tools it is. */
 const besides: Other[] = [
-  [/^book\.toml$/, "mdBook"],
+  [/^book\.toml$/, "mdBook", mdBook],
   [/^mkdocs\.yml$/, "MkDocs", ", or a requirements.txt that names mkdocs, its theme and its plugins"],
   conda,
 ];
@@ -85,7 +92,7 @@ export function notFound(sources: Sources): JobError {
   return new JobError(
     file === undefined
       ? nothing
-      : `Found ${file}, which is not read: create a site for each of its services, with its Dockerfile or its image.`,
+      : `Found ${file}, which is not read: create a site for each of its services that visitors reach, with its Dockerfile or its image, and a database for each PostgreSQL, MySQL, MariaDB and Redis, linked to the site.`,
   );
 }
 
