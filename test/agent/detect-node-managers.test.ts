@@ -174,3 +174,12 @@ describe("a package-lock.json", () => {
   it("of an install that fails for another reason is not set aside", () =>
     expect(install("error 404 Not Found")).toMatchObject({ status: 1, ran: ["ci"], stderr: "" }));
 });
+
+describe("a Bun app", () => {
+  it("starts what bun init calls the module, where the repository has it", () => {
+    const files = { "bun.lock": "", "src/web.tsx": "" };
+    expect(node({ module: "./src/web.tsx" }, files)).toMatchObject({ startCommand: "bun src/web.tsx" });
+    expect(() => node({ module: "dist/index.js" }, files)).toThrow(/neither a "start" script/);
+    expect(() => node({ module: "src/web.tsx" }, { "src/web.tsx": "" })).toThrow(/neither a "start" script/);
+  });
+});

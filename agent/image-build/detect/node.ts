@@ -552,6 +552,10 @@ export function entryCommand(sources: Sources, manifest: PackageJson): string | 
   const path = typeof main === "string" ? main.replace(/^\.\//, "") : "";
   const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
   const isBun = packageManagerOf(sources.workspace?.root ?? sources, manifest) === "bun";
+  const module = typeof manifest.module === "string" ? manifest.module.replace(/^\.\//, "") : "";
+  // What `bun init` names so is the program; a library's is what its build makes.
+  if (isBun && named === null && /^[\w.][\w./-]*$/.test(module) && sources.files.has(module))
+    return `bun ${module}`;
   const usual = present(sources, isBun ? entries.flatMap((one) => [one.replace(/js$/, "ts"), one]) : entries);
   const entry = named ?? usual.find((one) => !isWorkerCode(sources, one));
   return entry === undefined ? null : `${isBun ? "bun" : "node"} ${entry}`;

@@ -8,6 +8,7 @@ export type PackageJson = {
   /** Of the app: package managers hand it to their scripts. */
   config?: unknown;
   main?: unknown;
+  module?: unknown;
   scripts?: Record<string, unknown>;
   dependencies?: Record<string, unknown>;
   devDependencies?: Record<string, unknown>;
