@@ -19,7 +19,7 @@ import { startWorkerd, type Storage } from "./workerd.ts";
  * in memory. Each key may send one request a second, so there are many. Then how long they take when few are sent: 100 a
  * second, by turns.
  */
-const keyCount = 3000;
+const keyCount = 8000;
 /** After which the memory is told. */
 const firstRequests = 100_000;
 const seconds = 3;
