@@ -6,7 +6,14 @@ const dotnet = "mcr.microsoft.com/dotnet";
 /** The images of the versions that a plan asks for, where it asks for any; of a role's, the first that can be had. */
 function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   const version = "version" in plan ? plan.version : null;
-  const node = plan.kind === "node" || plan.kind === "site" ? plan : "assets" in plan ? plan.assets : null;
+  const node =
+    plan.kind === "node" || plan.kind === "site"
+      ? plan
+      : plan.kind === "elixir"
+        ? plan.npm
+        : "assets" in plan
+          ? plan.assets
+          : null;
   const asked: [keyof BaseImages, string[]][] = [];
   if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-apache`]]);
   if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
@@ -36,9 +43,7 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
     if (version !== null) asked.push(["dotnet", [`${dotnet}/aspnet:${version}`]]);
     if (sdks.length > 0) asked.push(["dotnetSdk", sdks.map((one) => `${dotnet}/sdk:${one}`)]);
   }
-  if (plan.kind === "elixir" && plan.npm !== null)
-    asked.push(["node", [`node:${plan.npm.major}-bookworm-slim`]]);
-  else if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
+  if (node !== null) asked.push(["node", [`node:${node.major}-bookworm-slim`]]);
   return asked;
 }
 

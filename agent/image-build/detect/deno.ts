@@ -32,7 +32,7 @@ export type DenoPlan = Place & {
   /** It is there, as the owner says. */
   isOutputGiven: boolean;
   /** null: where the build leaves no other page. */
-  singlePage?: boolean | null;
+  singlePage: boolean | null;
 };
 
 const configurations = ["deno.json", "deno.jsonc"];
@@ -98,7 +98,7 @@ export function detectDeno(
     startCommand,
     output: made ?? "",
     isOutputGiven: served !== null,
-    ...(isSiteOfVite && served === null ? { singlePage: null } : {}),
+    singlePage: isSiteOfVite && served === null ? null : false,
   };
 }
 

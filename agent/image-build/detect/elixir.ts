@@ -1,6 +1,7 @@
 import { JobError } from "../../job.ts";
 import { nodeMajor } from "./node-version.ts";
 import { parsePackageJson, scriptOf } from "./package-json.ts";
+import { lockFiles } from "./package-manager.ts";
 import {
   placeOf,
   present,
@@ -49,7 +50,7 @@ export function detectElixir(sources: Sources, overrides: Overrides): ElixirPlan
     manifests: present(sources, [
       "mix.exs",
       "mix.lock",
-      ...(assets === null ? [] : [...npmFiles, "package.json"].map((file) => `assets/${file}`)),
+      ...(assets === null ? [] : [...npmLocks, "assets/.npmrc", "assets/package.json"]),
     ]),
     configuration: present(sources, ["config/config.exs", "config/prod.exs"]),
     needsSource:
@@ -64,7 +65,7 @@ export function detectElixir(sources: Sources, overrides: Overrides): ElixirPlan
         ? null
         : {
             major: nodeMajor(sources, parsePackageJson(assets)?.engines?.["node"]),
-            locked: present(sources, lockFiles).length > 0,
+            locked: present(sources, npmLocks).length > 0,
           },
     release,
     buildCommand: overrides.buildCommand ?? ["mix compile", ...makeAssets(project, assets)].join(" && "),
@@ -73,8 +74,7 @@ export function detectElixir(sources: Sources, overrides: Overrides): ElixirPlan
   };
 }
 
-const npmFiles = ["package-lock.json", "npm-shrinkwrap.json", ".npmrc"];
-const lockFiles = npmFiles.slice(0, 2).map((file) => `assets/${file}`);
+const npmLocks = lockFiles.npm.map((file) => `assets/${file}`);
 
 /** By the aliases of Phoenix's template or, before 1.6, by the script of its package.json. */
 function makeAssets(project: string, manifest: string | null): string[] {

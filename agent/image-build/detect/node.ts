@@ -546,16 +546,20 @@ function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
 
 const entries = ["server.js", "index.js", "app.js", "src/index.js"];
 
+/** A file that package.json names. */
+function pathIn(value: unknown): string | null {
+  const path = typeof value === "string" ? value.replace(/^\.\//, "") : "";
+  return /^[\w.][\w./-]*$/.test(path) ? path : null;
+}
+
 /** `main` may also be what the build makes. */
 export function entryCommand(sources: Sources, manifest: PackageJson): string | null {
-  const { main } = manifest;
-  const path = typeof main === "string" ? main.replace(/^\.\//, "") : "";
-  const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
+  const path = pathIn(manifest.main);
+  const named = path !== null && (path.includes("/") || sources.files.has(path)) ? path : null;
   const isBun = packageManagerOf(sources.workspace?.root ?? sources, manifest) === "bun";
-  const module = typeof manifest.module === "string" ? manifest.module.replace(/^\.\//, "") : "";
+  const module = pathIn(manifest.module);
   // What `bun init` names so is the program; a library's is what its build makes.
-  if (isBun && named === null && /^[\w.][\w./-]*$/.test(module) && sources.files.has(module))
-    return `bun ${module}`;
+  if (isBun && named === null && module !== null && sources.files.has(module)) return `bun ${module}`;
   const usual = present(sources, isBun ? entries.flatMap((one) => [one.replace(/js$/, "ts"), one]) : entries);
   const entry = named ?? usual.find((one) => !isWorkerCode(sources, one));
   return entry === undefined ? null : `${isBun ? "bun" : "node"} ${entry}`;

@@ -8,7 +8,7 @@ import { present, textOf, toolVersion, type Sources } from "./sources.ts";
 export type PackageManager = "npm" | "pnpm" | "yarn" | "berry" | "bun";
 type Program = Exclude<PackageManager, "berry">;
 
-const lockFiles: Record<PackageManager, string[]> = {
+export const lockFiles: Record<PackageManager, string[]> = {
   pnpm: ["pnpm-lock.yaml"],
   yarn: ["yarn.lock"],
   berry: ["yarn.lock"],

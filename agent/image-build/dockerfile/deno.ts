@@ -38,7 +38,7 @@ export function denoDockerfile(
       ...servedFiles(
         {
           outputs: [plan.output],
-          singlePage: plan.singlePage === undefined ? false : plan.singlePage,
+          singlePage: plan.singlePage,
           manifest: plan.isOutputGiven ? null : (plan.manifests[0] ?? null),
         },
         images,
