@@ -72,6 +72,16 @@ export const placesOf: Record<string, (here: string) => [href: string, label: st
   out_of_disk: (here) => [`${here}/settings#plan`, "Change the plan"],
 };
 
+export const Why = ({ told: { headline, rest, line } }: { told: Told }) => (
+  <>
+    <p>
+      <strong>{headline}</strong>
+    </p>
+    {rest !== "" && <p>{rest}</p>}
+    {line !== null && <pre>{line}</pre>}
+  </>
+);
+
 /** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is. */
 export const FailureCard = ({
   site,
@@ -83,7 +93,7 @@ export const FailureCard = ({
   log?: string;
 }) => {
   const here = `/sites/${site.id}`;
-  const { headline, rest, line, hasLines } = headlineOf(error ?? "The deployment failed.");
+  const told = headlineOf(error ?? "The deployment failed.");
   const { currentDeployment: current } = site;
   const serves = current !== null && current.id !== deployment.id && site.status === "RUNNING";
   const place = cause === null ? undefined : placesOf[cause.code]?.(here);
@@ -104,11 +114,7 @@ export const FailureCard = ({
       }
     >
       <div class="body">
-        <p>
-          <strong>{headline}</strong>
-        </p>
-        {rest !== "" && <p>{rest}</p>}
-        {line !== null && <pre>{line}</pre>}
+        <Why told={told} />
         <div class="buttons spaced">
           {labelled.map(({ label, index }, at) => (
             <Act
@@ -135,7 +141,7 @@ export const FailureCard = ({
           </a>
         </div>
         {lastLines.length > 0 && (
-          <details id="last-lines" open={hasLines && line === null}>
+          <details id="last-lines" open={told.hasLines && told.line === null}>
             <summary>Last lines of the log</summary>
             <pre class="last-lines">{lastLines.slice(-15).map(plain).join("\n")}</pre>
           </details>

@@ -20,7 +20,7 @@ import { size } from "../kit/size.ts";
 import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
-import { applyFix, deploy, deployChosen, FailureCard, headlineOf, placesOf } from "./failure.tsx";
+import { applyFix, deploy, deployChosen, FailureCard, headlineOf, placesOf, Why } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
 
 const eventWords: Record<SiteEvent["kind"], string> = {
@@ -286,11 +286,7 @@ const Notices = ({
       {crash && (
         <Card tone="fail" title={<span class="bad">The site stopped working</span>}>
           <div class="body">
-            <p>
-              <strong>{crash.headline}</strong>
-            </p>
-            <p>{crash.rest}</p>
-            {crash.line !== null && <pre>{crash.line}</pre>}
+            <Why told={crash} />
             <div class="buttons spaced">
               {earlier && (
                 <Act

@@ -210,7 +210,7 @@ const whoWords: Record<string, string> = {
 };
 
 /** Names, or of many their number, which unfolds. */
-const Changes = ({ of: { version, changes } }: { of: EnvVersion }) => {
+const Changes = ({ version, changes }: Pick<EnvVersion, "version" | "changes">) => {
   const names = changes.map(({ key, change }) => `${key} ${change}`).join(", ");
   if (changes.length <= 5) return names === "" ? "no change" : names;
   const counts = (["added", "changed", "removed"] as const)
@@ -227,36 +227,33 @@ const Changes = ({ of: { version, changes } }: { of: EnvVersion }) => {
 const History = ({ versions, serving }: { versions: readonly EnvVersion[]; serving: number | null }) => (
   <Card title="History" id="history" live>
     <table>
-      {versions.map((one) => {
-        const { version, at, actor, current, restoredFrom } = one;
-        return (
-          <tr>
-            <td class="any-break">
-              Version {version} {current && <span class="chip">newest</span>}{" "}
-              {version === serving && <span class="chip">in service</span>}
-              <div class="soft small">
-                {restoredFrom !== null && `version ${restoredFrom} again: `}
-                <Changes of={one} />
+      {versions.map(({ version, at, actor, changes, current, restoredFrom }) => (
+        <tr>
+          <td class="any-break">
+            Version {version} {current && <span class="chip">newest</span>}{" "}
+            {version === serving && <span class="chip">in service</span>}
+            <div class="soft small">
+              {restoredFrom !== null && `version ${restoredFrom} again: `}
+              <Changes version={version} changes={changes} />
+            </div>
+          </td>
+          <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
+          <td class="end soft">
+            <Time at={at} />
+            {!current && (
+              <div>
+                <Act
+                  id="restore"
+                  of={String(version)}
+                  label="Restore"
+                  about={`version ${version}`}
+                  values={{ version: String(version) }}
+                />
               </div>
-            </td>
-            <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
-            <td class="end soft">
-              <Time at={at} />
-              {!current && (
-                <div>
-                  <Act
-                    id="restore"
-                    of={String(version)}
-                    label="Restore"
-                    about={`version ${version}`}
-                    values={{ version: String(version) }}
-                  />
-                </div>
-              )}
-            </td>
-          </tr>
-        );
-      })}
+            )}
+          </td>
+        </tr>
+      ))}
     </table>
   </Card>
 );
