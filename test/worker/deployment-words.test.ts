@@ -24,7 +24,7 @@ const shown = (one: Deployment, now = 0) =>
 it("what a host says of a failed deployment names settings as the dashboard labels them", () => {
   expect(
     headlineOf("Found no Dockerfile at the root: set rootDir to the folder of one. Or set dockerfilePath."),
-  ).toEqual({
+  ).toMatchObject({
     headline: "Found no Dockerfile at the root: set “Folder of the app” to the folder of one.",
     rest: "Or set “Dockerfile path”.",
   });
