@@ -116,6 +116,17 @@ describe("the panel beside a page", () => {
     await page.unroute("**/chat/stream");
   });
 
+  it.each([
+    ["is lost", (route: Route) => route.abort("connectionreset")],
+    ["is a proxy's", (route: Route) => route.fulfill({ status: 504, body: "Gateway Timeout" })],
+  ])("an answer that %s may be that of a message that arrived, which is kept", async (_, answers) => {
+    await page.route("**/chat/stream", answers);
+    await ask("Is it slow?");
+    await lastAnswer().locator("p", { hasText: "may have received the message" }).waitFor();
+    expect(await page.inputValue("aside.panel textarea")).toBe("Is it slow?");
+    await page.unroute("**/chat/stream");
+  });
+
   it("goes on with the conversation on another page, and stops an answer that does not come", async () => {
     await page.goto(`${service.siteUrl}/billing`);
     await page.click("[data-assistant]");

@@ -90,6 +90,7 @@ class Chat extends HTMLElement {
     const stop = this.querySelector<HTMLButtonElement>("[data-stop]");
     if (stop) stop.hidden = false;
     this.stopping = new AbortController();
+    let isLost = true;
     try {
       const response = await fetch("/api/v1/chat/stream", {
         method: "POST",
@@ -101,6 +102,7 @@ class Chat extends HTMLElement {
           ...(confirm !== undefined && { confirm }),
         }),
       });
+      isLost = false;
       if (!response.ok || !response.body) return this.refused(answer, text, response);
       // Told once; the server renders what no message has told yet.
       if (about !== "") this.dataset["about"] = "";
@@ -120,9 +122,13 @@ class Chat extends HTMLElement {
         parser.feed(value);
       }
     } catch {
-      const shown = this.stopping.signal.aborted
+      const isStopped = this.stopping.signal.aborted;
+      if (isLost && !isStopped) this.field.value = text;
+      const shown = isStopped
         ? "Stopped here. What had already started is still completed; reload the conversation to see it."
-        : "The connection was interrupted. Reload the conversation to see the answer.";
+        : isLost
+          ? mayHaveArrived
+          : "The connection was interrupted. Reload the conversation to see the answer.";
       answer.append(element("p", "warn small", shown));
     } finally {
       this.stopping = null;
@@ -147,7 +153,7 @@ class Chat extends HTMLElement {
           ? `Too many messages: try again in ${waitWords(Number(response.headers.get("Retry-After") ?? 60))}.`
           : response.status === 401
             ? "You are signed out. Sign in in another tab, then send it again."
-            : (said.reason ?? "The message was not sent. Try again.");
+            : (said.reason ?? mayHaveArrived);
     answer.append(element("p", "bad", shown));
     this.field.value = text;
   }
@@ -239,6 +245,9 @@ class Chat extends HTMLElement {
 }
 
 const tooFewCredits = "You have too few credits for a message. Buy credits under Billing.";
+
+const mayHaveArrived =
+  "The service did not answer, but may have received the message. Reload the conversation to see whether it did before you send it again.";
 
 const credits = (amount: number): string =>
   `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;
