@@ -459,7 +459,7 @@ it("what runs out of memory or fills its disk is told once a day, if the host th
   for (let count = 0; count < 2; count++) {
     near(host, siteId, "memory", "The app was killed.");
     near(host, siteId, "disk", "The site's disk is nearly full.");
-    near(host, made.databaseId, "memory", "The database's server was killed.");
+    near(host, made.databaseId, "memory", "It used more memory than its pack has.");
   }
   await expect.poll(async () => (await tick(), received.length)).toBeGreaterThanOrEqual(3);
   const told = received.map(
@@ -468,7 +468,7 @@ it("what runs out of memory or fills its disk is told once a day, if the host th
   for (const [resourceId, subject, text] of [
     [siteId, /runs out of memory$/, "The app was killed."],
     [siteId, /is almost full$/, "The site's disk is nearly full."],
-    [made.databaseId, /runs out of memory$/, "The database's server was killed."],
+    [made.databaseId, /runs out of memory$/, "It used more memory than its plan has."],
   ])
     expect(told).toContainEqual(
       expect.objectContaining({ resourceId, subject: expect.stringMatching(subject ?? "") as string, text }),
@@ -515,7 +515,7 @@ it("the disk of a database, its backups, invoices and certificates are told from
   const told = received.map(({ body }) => JSON.parse(body) as { type: string; data: object });
   expect(told.map(({ type }) => type).toSorted()).toEqual(kinds.toSorted());
   for (const [type, resourceId, text] of [
-    ["limit_near", made.databaseId, expect.stringContaining("uses 4.9 GB of its pack's 5 GB")],
+    ["limit_near", made.databaseId, expect.stringContaining("uses 4.9 GB of its plan's 5 GB")],
     ["certificate", `dom_${siteId}`, "The authority refused it."],
     ["backup_failed", made.databaseId, "Text"],
     ["invoice_due", siteId, "Text"],

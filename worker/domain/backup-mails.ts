@@ -1,3 +1,4 @@
+import { inPlans } from "./plan-words.ts";
 import { dayOf } from "./times.ts";
 
 /** A single failure may be transient; the next backup is scheduled anyway. */
@@ -8,7 +9,7 @@ type Failing = { what: "database" | "volume"; name: string; since: Date; failure
 
 export const failureMail = ({ what, name, since, failures, reason }: Failing) => ({
   subject: `Backups of ${name} are failing`,
-  text: `The scheduled backups of your ${what} ${name} have failed ${failures} times since ${dayOf(since)}, and none has been verified since. The last error:\n\n${reason}\n\nEarlier backups are kept. Create a backup manually to see whether the problem persists. If it does, fix the cause named above, or ask the operator.`,
+  text: `The scheduled backups of your ${what} ${name} have failed ${failures} times since ${dayOf(since)}, and none has been verified since. The last error:\n\n${inPlans(reason)}\n\nEarlier backups are kept. Create a backup manually to see whether the problem persists. If it does, fix the cause named above, or ask the operator.`,
 });
 
 export const worksAgainMail = ({ what, name, since }: Pick<Failing, "what" | "name" | "since">) => ({

@@ -1,3 +1,5 @@
+import { inPlans } from "../../domain/plan-words.ts";
+
 /** Settings as the API and hosts name them, and as the dashboard's fields are labelled. */
 const labels: Readonly<Record<string, string>> = {
   githubUrl: "Repository",
@@ -29,9 +31,9 @@ const labels: Readonly<Record<string, string>> = {
 
 /** A text of the API or a host, in the dashboard's words: its labels of settings, and plans instead of packs. */
 export const inLabels = (text: string): string =>
-  text
-    .replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) => (Object.hasOwn(labels, name) ? `“${labels[name]}”` : name))
-    .replaceAll(/(\bits|\bthe|\bthis|'s|\b[Aa]|\b[Aa]nother|\blarger|\bsmaller) pack\b/g, "$1 plan");
+  inPlans(text).replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) =>
+    Object.hasOwn(labels, name) ? `“${labels[name]}”` : name,
+  );
 
 /** The field at `settings.ingress.redirects.0.from`, as people find it on the page. */
 function labelOf(path: string): string {

@@ -3,6 +3,7 @@ import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases, deployments, domains, mails, notices, sites } from "../../db/schema.ts";
 import { policyExitCode } from "../../domain/policy-exit.ts";
+import { inPlans } from "../../domain/plan-words.ts";
 import type { Notification } from "../../domain/notification-texts.ts";
 
 type Notice = typeof notices.$inferSelect;
@@ -18,7 +19,7 @@ export async function compose(ctx: Ctx, notice: Notice): Promise<Notification | 
       kind: notice.kind,
       resourceId: notice.resourceId,
       subject: found.subject,
-      text: found.text,
+      text: inPlans(found.text),
       link: new URL(found.path, ctx.config.SITE_URL).href,
     }
   );
@@ -47,7 +48,7 @@ async function said(ctx: Ctx, { kind, occasion, resourceId: id, detail }: Notice
     };
   return {
     subject: occasion.startsWith("memory:") ? `${name} runs out of memory` : `${name} is almost full`,
-    text: firstOf(detail, resource.disk ?? `The ${what} ${name} is near its pack's limit.`),
+    text: firstOf(detail, resource.disk ?? `The ${what} ${name} is near its plan's limit.`),
     path,
   };
 }
@@ -117,6 +118,6 @@ async function resourceOf(ctx: Ctx, id: string): Promise<Resource | null> {
     .from(databases)
     .where(eq(databases.id, id));
   if (!row) return null;
-  const disk = `The database ${row.name} uses ${((row.diskMb ?? 0) / 1024).toFixed(1)} GB of its pack's ${row.diskGb} GB.`;
+  const disk = `The database ${row.name} uses ${((row.diskMb ?? 0) / 1024).toFixed(1)} GB of its plan's ${row.diskGb} GB.`;
   return { what: "database", name: row.name, error: row.error, disk, path: pathOf(id) };
 }
