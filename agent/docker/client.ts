@@ -582,7 +582,8 @@ export function createEngine({
           follow: false,
         });
       } catch (error) {
-        if (statusOf(error) === 404) return Buffer.alloc(0);
+        // 409: it is being removed.
+        if ([404, 409].includes(statusOf(error) ?? 0)) return Buffer.alloc(0);
         throw error;
       }
     },

@@ -159,7 +159,7 @@ export type Engine = {
   ranOutOfMemory(state: Pick<ContainerState, "id" | "oomKilled" | "restarts">, since: Date): Promise<boolean>;
   /** @param before of a container that was started again: only what came before that start */
   lastLines(id: string, count: number, before?: Date | null): Promise<string[]>;
-  /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container. */
+  /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container, or no longer. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
   /** The same, followed live until the container ends or the signal aborts. */
   followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;

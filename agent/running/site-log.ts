@@ -75,7 +75,9 @@ async function linesOf(
     return [...lines, leftOutLine(shown, { leftOut: null, at: nanosecondAfter(last) })];
   };
   const lines = (await Promise.all(containers.map(read))).flat();
-  return [...lines, ...earlierLines(logs, siteId, { containers, places, masks })].sort(byTime);
+  // One that was removed meanwhile gave none, and is among those of which lines were kept.
+  const given = lines.map(({ containerId }) => containerId);
+  return [...lines, ...earlierLines(logs, siteId, { containers: given, places, masks })].sort(byTime);
 }
 
 /** The last lines of removed containers, such as those before a restart or a deployment. */
@@ -155,16 +157,25 @@ export async function followSiteLog(
       await batches.add(lines);
     }
   };
+  const unreadOf = (containerId: string) =>
+    earlierLines(logs, siteId, { containers: [], places, masks }).filter(
+      (kept) => kept.containerId === containerId && kept.line.at > (lastAt.get(containerId) ?? ""),
+    );
   const keepReading = async (containerId: string) => {
     if (reading.has(containerId)) return void startedAgain.add(containerId);
     reading.add(containerId);
     places.opened(containerId);
     for (;;) {
       startedAgain.delete(containerId);
-      await readToItsEnd(containerId).catch(() => undefined);
+      const isRead = await readToItsEnd(containerId).then(
+        () => true,
+        () => false,
+      );
       await delay(againMs, undefined, { signal });
-      const running = (await logs.engine.inspectContainer(containerId))?.running ?? false;
-      if (!running && !startedAgain.has(containerId)) break;
+      const container = await logs.engine.inspectContainer(containerId);
+      // It was removed first.
+      if (!container && !isRead) await batches.add(unreadOf(containerId));
+      if (!container?.running && !startedAgain.has(containerId)) break;
     }
     reading.delete(containerId);
     places.closed(containerId);

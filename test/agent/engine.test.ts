@@ -94,6 +94,9 @@ beforeEach(async () => {
       // As while this process is stopped, or its machine is.
       return void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
     }
+    const [, log] = /^\/containers\/(\w+)\/logs/.exec(request.url ?? "") ?? [];
+    if (log !== undefined)
+      return void response.writeHead({ ghost: 404, leaving: 409 }[log] ?? 500).end('{"message":"refused"}');
     if (request.url === "/containers/ghost/json") return void response.writeHead(404).end();
     if (request.url === "/containers/taken/json") return void response.end(JSON.stringify(taken));
     if (request.url?.startsWith("/containers/json")) return void response.end(JSON.stringify(listed));
@@ -120,6 +123,13 @@ afterEach(() => {
   for (const socket of open) socket.destroy();
   open.clear();
   server.close();
+});
+
+it("a container that is gone, or is being removed, has no lines; a log that cannot be read is an error", async () => {
+  const request = { tail: 1, since: null };
+  expect((await engine.readLog("ghost", request)).length).toBe(0);
+  expect((await engine.readLog("leaving", request)).length).toBe(0);
+  await expect(engine.readLog("other", request)).rejects.toThrow("500");
 });
 
 it("an engine whose events end is lost, and one that nobody follows any more is not", async () => {

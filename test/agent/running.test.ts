@@ -195,13 +195,22 @@ describe("a log of two containers that is followed", () => {
   /** What each has written at first, and then, while it is followed; both are read at moments of their own. */
   const followed = async (
     written: Record<string, [Entry[], Entry[]]>,
-    { after, count }: { after: string | null; count: number },
+    {
+      after,
+      count,
+      tail = 10,
+      gone = [],
+    }: { after: string | null; count: number; tail?: number; gone?: string[] },
   ) => {
     const engine = {
       listContainers: () => Promise.resolve(Object.keys(written).map((id) => ({ id }))),
-      inspectContainer: () => Promise.resolve({ env: [], labels: { "berth.secrets": "" }, running: false }),
+      inspectContainer: (id: string) =>
+        Promise.resolve(
+          gone.includes(id) ? null : { env: [], labels: { "berth.secrets": "" }, running: false },
+        ),
       readLog: (id: string) => Promise.resolve(bytesOf(written[id]?.[0] ?? [])),
       followLog: async function* (id: string) {
+        if (gone.includes(id)) throw new Error(`No such container: ${id}`);
         yield await Promise.resolve(bytesOf((written[id] ?? []).flat()));
       },
     } as unknown as Engine;
@@ -214,7 +223,7 @@ describe("a log of two containers that is followed", () => {
       window: null,
       onAcknowledged: () => undefined,
     };
-    await followSiteLog(logs, siteId, { tail: 10, after, masks: [] }, follower);
+    await followSiteLog(logs, siteId, { tail, after, masks: [] }, follower);
     await vi.waitUntil(() => got.length >= count, 10_000);
     over.abort();
     return got;
@@ -242,6 +251,34 @@ describe("a log of two containers that is followed", () => {
     };
     const got = await followed(written, { after: last?.place ?? "", count: 2 });
     expect(got.map(({ text }) => text)).toEqual(["a 2", "b 4"]);
+  });
+
+  describe("of which one is removed while it is asked for", () => {
+    const gone = [first];
+    const kept = [1, 2].map((n) => ({ at: time(n), stream: "stdout" as const, text: `kept ${n}` }));
+    const written: Record<string, [Entry[], Entry[]]> = {
+      [first]: [[], []],
+      [other]: [[[time(3), "b 3"]], [[time(4), "b 4"]]],
+    };
+    beforeEach(() => records.addLastLines(siteId, first, kept));
+
+    it("has the lines that were kept of that one among its last", async () => {
+      const got = await followed(written, { after: null, count: 4, gone });
+      expect(got.map(({ text }) => text)).toEqual(["kept 1", "kept 2", "b 3", "b 4"]);
+    });
+
+    it("does not have the lines before its last ones after a broken connection", async () => {
+      const [last] = await followed(written, { after: null, count: 1, tail: 1, gone });
+      expect(last?.text).toBe("b 3");
+      const left = { [other]: written[other] ?? [[], []] };
+      const got = await followed(left, { after: last?.place ?? last?.at ?? "", count: 1 });
+      expect(got.map(({ text }) => text)).toEqual(["b 4"]);
+    });
+
+    it("goes on with those of them that its reader does not have", async () => {
+      const got = await followed(written, { after: time(1), count: 3, gone });
+      expect(got.map(({ text }) => text)).toEqual(["b 3", "b 4", "kept 2"]);
+    });
   });
 });
 
