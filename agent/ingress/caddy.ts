@@ -725,15 +725,22 @@ const asDecided = [
   ),
 ];
 
-/** What came to no connection reached no app; of what reached one, only a GET may be sent again. */
+/** What came to no connection reached no app. */
+const metNobody = {
+  vars_regexp: { "{http.error.message}": { pattern: "^(dial |no upstreams available)" } },
+};
+/** Of what reached an app, only a GET may be sent again. */
 const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
-  { vars_regexp: { "{http.error.message}": { pattern: "^(dial |no upstreams available)" } } },
+  metNobody,
   { method: ["GET"], not: [{ vars_regexp: { "{http.error.message}": { pattern: "headers exceeded" } } }] },
 ];
 
+const failed = { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] };
+
 /**
  * A request that met nobody waits at the responder until its site is there again, and is sent once more: one that was decided on as it
- * was decided. On the way of sites with rules, nothing else passes.
+ * was decided. On the way of sites with rules, nothing else passes. It waits twice where whom it was sent to died as well, as a
+ * version's replicas do one soon after the other.
  */
 function unmet(
   settings: IngressSettings,
@@ -744,16 +751,13 @@ function unmet(
   const isBelow = from === "below";
   const visitor = isBelow ? visitorAsTold : visitorAsMet(trustedProxies);
   const how = { freshMs: 10, retries: 3 };
-  const decidedOn = [
-    ...asDecided,
-    ...byKind(settings, maxWebSockets, {
-      ...how,
-      name: upstreamVar,
-      suffixes: ["dre", "dwr"],
-      visitor,
-      isBelow,
-    }),
-  ];
+  const decidedOn = byKind(settings, maxWebSockets, {
+    ...how,
+    name: upstreamVar,
+    suffixes: ["dre", "dwr"],
+    visitor,
+    isBelow,
+  });
   const asMet = byKind(settings, maxWebSockets, {
     ...how,
     name: "{http.request.host}",
@@ -781,11 +785,14 @@ function unmet(
     ],
     terminal: true,
   });
+  const twice = (routes: object[]) => ({
+    handle: [{ handler: "subroute", routes, errors: { routes: [waiting([metNobody], routes), failed] } }],
+  });
   return [
     ...(isBelow ? [] : [dotAtEnd, notHostName]),
-    waiting(matches, decidedOn),
-    ...(isBelow ? [] : [waiting(mayBeSentAgain, asMet)]),
-    { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] },
+    waiting(matches, [...asDecided, twice(decidedOn)]),
+    ...(isBelow ? [] : [waiting(mayBeSentAgain, [twice(asMet)])]),
+    failed,
   ];
 }
 

@@ -271,6 +271,44 @@ describe("the ingress", () => {
     await routes.unroute("site_1");
   });
 
+  it.each([
+    ["", {}],
+    [" of a site with rules", { stickySessions: true, headers: { "X-Own": "yes" } }],
+  ])("has a GET%s on which one replica after the other dies wait for what serves next", async (_, rules) => {
+    const dying = async (containerId: string) => {
+      const server = http.createServer((_, response) => {
+        server.close();
+        server.closeAllConnections();
+        response.destroy();
+      });
+      await once(server.listen(0, "127.0.0.1"), "listening");
+      return {
+        server,
+        target: { containerId, address: "127.0.0.1", port: (server.address() as AddressInfo).port },
+      };
+    };
+    const replicas = [await dying("first"), await dying("second")];
+    const next = await startVersion("next");
+    await routes.route(
+      "site_1",
+      [host],
+      replicas.map(({ target }) => target),
+    );
+    await routes.rule("site_1", rules);
+    const asking = get(port, host);
+    await vi.waitUntil(() => replicas.every(({ server }) => !server.listening));
+    await delay(500);
+    await routes.route("site_1", [host], [next.target]);
+    const { status, text, headers } = await asking;
+    expect([status, text]).toEqual([200, "next"]);
+    if ("headers" in rules) {
+      expect(headers["x-own"]).toBe("yes");
+      expect(headers["set-cookie"]).toHaveLength(1);
+    }
+    next.stop();
+    await routes.unroute("site_1");
+  });
+
   it("does no POST twice while replicas die under load, and refuses few", async () => {
     const received = new Map<string, number>();
     const startReplica = async () => {
