@@ -146,6 +146,20 @@ describe("the log of a deployment", () => {
     agent.close();
   });
 
+  it("ends with why it failed, without the lines that stand above", async () => {
+    const key = await account();
+    const agent = await readyAgent();
+    const { siteId, job, attempt } = await deployingSite(key, agent);
+    const id = (await site(key, siteId)).latestDeployment?.id ?? "";
+    const error = "The app exited with code 1: correct it. Its last lines: one | two";
+    await fail(agent, job, attempt, error);
+    expect(textsOf(await (await followed(key, id)).text())).toEqual([
+      "Deployment failed: The app exited with code 1: correct it.",
+    ]);
+    expect((await site(key, siteId)).latestDeployment?.error).toBe(error);
+    agent.close();
+  });
+
   it("and its job go on where they were though the host's link slept in between", async () => {
     const key = await account();
     const agent = await readyAgent();

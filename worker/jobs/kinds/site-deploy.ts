@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { KeptDeployment } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentRow } from "../../db/rows.ts";
 import { deployments, sites } from "../../db/schema.ts";
+import { splitLastLines } from "../../domain/last-lines.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueRoutes } from "../queue-routes.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
@@ -140,7 +141,12 @@ export const siteDeploy: Kind<"site.deploy"> = {
         room: ctx.statement(giveRoomAway(sql`id = ${siteId} AND ${ended}`)),
         oldBuilds: forgetOldBuilds(ctx, siteId, ended),
       },
-      () => ctx.logs.finish(id, cancelled ? "Deployment cancelled." : `Deployment failed: ${error}`),
+      // Its last lines stand above in the log.
+      () =>
+        ctx.logs.finish(
+          id,
+          cancelled ? "Deployment cancelled." : `Deployment failed: ${splitLastLines(error).said}`,
+        ),
     );
   },
 };

@@ -3,6 +3,7 @@ import { SiteDeploy, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { splitLastLines } from "../../domain/last-lines.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { isErrorLine } from "../../../protocol/error-line.ts";
 import { plain } from "../../../protocol/redact.ts";
@@ -19,12 +20,12 @@ type Told = {
   hasLines: boolean;
 };
 
-/** The error's first sentence, and what follows it. The host joins the app's last lines with " | ". */
+/** The error's first sentence, and what follows it. */
 export function headlineOf(error: string): Told {
   const text = plain(error).trim();
-  const before = /\s*(?:Its|The app's|The) last lines?(?: of [^:]*)?: /.exec(text);
-  const said = inLabels(before ? text.slice(0, before.index) : text);
-  const lines = before ? text.slice(before.index + before[0].length).split(/ \| |\n/) : [];
+  const split = splitLastLines(text);
+  const said = inLabels(split.said);
+  const lines = split.lines?.split(/ \| |\n/) ?? [];
   // What else is wrong with a build follows from its first error; an app may go on after an error.
   const line = text.startsWith("The build ") ? lines.find(isErrorLine) : lines.findLast(isErrorLine);
   const [, headline = said, rest = ""] = /^([^]{20,}?[.!?:])\s+(?=[A-Z])([^]*)$/.exec(said) ?? [];
@@ -32,7 +33,7 @@ export function headlineOf(error: string): Told {
     headline: headline.replace(/[:\s]+$/, "."),
     rest: rest.trim(),
     line: line ?? null,
-    hasLines: before !== null,
+    hasLines: split.lines !== null,
   };
 }
 
