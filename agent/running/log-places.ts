@@ -18,6 +18,8 @@ export class LogPlaces {
   private readonly start: string;
   private readonly seen = new Map<string, string>();
   private readonly open = new Set<string>();
+  /** Of those that have ended, the last line, which the reader may not have yet. */
+  private readonly last = new Map<string, string>();
 
   /** @param after the position from which the reader resumes, as returned by `passed`; null: the beginning */
   constructor(after: string | null) {
@@ -43,22 +45,30 @@ export class LogPlaces {
   opened(containerId: string): void {
     this.seen.set(short(containerId), this.of(containerId));
     this.open.add(short(containerId));
+    this.last.delete(short(containerId));
   }
 
-  /** Nothing more is expected from this container. */
-  closed(containerId: string): void {
-    this.open.delete(short(containerId));
+  /** Nothing is expected from this container after its last line. */
+  closed(containerId: string, lastAt = ""): void {
+    this.last.set(short(containerId), lastAt);
+    this.closeIfPassed(containerId);
   }
 
   /** The reader has this container's lines up to this one. @returns the position to resume from */
   passed(containerId: string, at: string): string {
     this.seen.set(short(containerId), at);
+    this.closeIfPassed(containerId);
     if (at > this.newest) this.newest = at;
     const behind = [...this.open].flatMap((id) => {
       const seen = this.seen.get(id) ?? this.start;
       return seen < this.newest ? [`${id}-${nanosecondsBetween(seen, this.newest)}`] : [];
     });
     return [this.newest, ...behind.slice(0, maxBehind)].join(";");
+  }
+
+  private closeIfPassed(containerId: string): void {
+    const last = this.last.get(short(containerId));
+    if (last !== undefined && this.of(containerId) >= last) this.open.delete(short(containerId));
   }
 
   /** The most characters that a position has now. */

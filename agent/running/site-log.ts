@@ -146,6 +146,11 @@ export async function followSiteLog(
   const lastAt = new Map<string, string>();
   const flushedOf = new Map<string, Set<string>>();
 
+  const add = (containerId: string, lines: Written[]) => {
+    const last = lines.at(-1);
+    if (last) lastAt.set(containerId, last.line.at);
+    return batches.add(lines);
+  };
   const readToItsEnd = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const last = lastAt.get(containerId) ?? places.of(containerId);
@@ -153,8 +158,7 @@ export async function followSiteLog(
     flushedOf.set(containerId, flushed);
     for await (const piece of logPieces(logs.engine, containerId, { after: last, flushed }, signal)) {
       const lines = Array.isArray(piece) ? piece.map(shown) : [leftOutLine(shown, piece)];
-      lastAt.set(containerId, lines.at(-1)?.line.at ?? last);
-      await batches.add(lines);
+      await add(containerId, lines);
     }
   };
   const unreadOf = (containerId: string) =>
@@ -174,11 +178,11 @@ export async function followSiteLog(
       await delay(againMs, undefined, { signal });
       const container = await logs.engine.inspectContainer(containerId);
       // It was removed first.
-      if (!container && !isRead) await batches.add(unreadOf(containerId));
+      if (!container && !isRead) await add(containerId, unreadOf(containerId));
       if (!container?.running && !startedAgain.has(containerId)) break;
     }
     reading.delete(containerId);
-    places.closed(containerId);
+    places.closed(containerId, lastAt.get(containerId));
   };
   const follow = (containerId: string) =>
     void keepReading(containerId).catch(() => reading.delete(containerId));

@@ -18,6 +18,7 @@ import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { QuestionServer, type Means } from "../../agent/question-server.ts";
 import { LimitWarnings } from "../../agent/running/limit-warnings.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
+import { LogPlaces } from "../../agent/running/log-places.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
 import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/site-log.ts";
@@ -189,7 +190,7 @@ it("a log of many containers is followed in messages that fit the link, each wit
 describe("a log of two containers that is followed", () => {
   type Entry = readonly [at: string, text: string];
   const time = (n: number) => `2026-01-01T00:00:01.${String(n).padStart(9, "0")}Z`;
-  const bytesOf = (entries: Entry[]) =>
+  const bytesOf = (entries: readonly Entry[]) =>
     Buffer.concat(entries.map(([at, text]) => frame(1, `${at} ${text}\n`)));
 
   /** What each has written at first, and then, while it is followed; both are read at moments of their own. */
@@ -251,6 +252,49 @@ describe("a log of two containers that is followed", () => {
     };
     const got = await followed(written, { after: last?.place ?? "", count: 2 });
     expect(got.map(({ text }) => text)).toEqual(["a 2", "b 4"]);
+  });
+
+  it("goes on in one that has ended after the line that a slow reader has, not after its last", async () => {
+    // More than a message, of times before the other's.
+    const late = Array.from({ length: 200 }, (_, n) => [time(n + 1), "x".repeat(1000)] as const);
+    const otherIsRead = Promise.withResolvers<void>();
+    const hasEnded = Promise.withResolvers<void>();
+    let looks = 0;
+    const engine = {
+      listContainers: () => Promise.resolve([first, other].map((id) => ({ id }))),
+      inspectContainer: (id: string) => {
+        // To read it twice, then whether it runs again.
+        if (id === first && ++looks === 3) hasEnded.resolve();
+        return Promise.resolve({ env: [], labels: { "berth.secrets": "" }, running: false });
+      },
+      followLog: async function* (id: string) {
+        if (id === first) await otherIsRead.promise;
+        yield bytesOf(id === first ? late : [[time(900), "b"]]);
+      },
+    } as unknown as Engine;
+    const got: SiteLogLine[][] = [];
+    let acknowledge = (): void => undefined;
+    const over = new AbortController();
+    const follower = {
+      signal: over.signal,
+      deliver: (lines: SiteLogLine[]) => got.push(lines),
+      window: 1,
+      onAcknowledged: (callback: () => void) => void (acknowledge = callback),
+    };
+    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
+    await followSiteLog(logs, siteId, { tail: 10, after: time(0), masks: [] }, follower);
+    await vi.waitUntil(() => got.length === 1, 10_000);
+    otherIsRead.resolve();
+    await hasEnded.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let sent = 2; got.flat().length < 201; sent++) {
+      acknowledge();
+      await vi.waitUntil(() => got.length === sent, 10_000);
+      const { at = "", place = at } = got.flat().at(-1) ?? {};
+      const seen = new LogPlaces(place).of(first);
+      expect(seen).toBe(got.flat().length < 201 ? at : time(900));
+    }
+    over.abort();
   });
 
   describe("of which one is removed while it is asked for", () => {
