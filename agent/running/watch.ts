@@ -193,7 +193,7 @@ class SiteHistory {
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, readLines);
       const advice = lacksMemory
-        ? `${outOfMemory(labels, container)} Then start it again.`
+        ? `${outOfMemory(labels, container)} ${startsAgain}`
         : (this.watched.databaseExits.advice(lines) ?? seeLog);
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
@@ -211,7 +211,7 @@ class SiteHistory {
       out.add(containerId);
       return engine.stopContainer(containerId, stopGraceOf(labels));
     }
-    const next = lacksMemory ? " Then start it again." : isOver ? " Start or deploy it to run it again." : "";
+    const next = lacksMemory ? ` ${startsAgain}` : isOver ? " Start or deploy it to run it again." : "";
     const reason = `The app ${exits}${advice}${next}`;
     const error = await lastWords(engine, container, reason);
     // A newer version has taken its place meanwhile.
@@ -239,6 +239,7 @@ class SiteHistory {
   }
 }
 
+const startsAgain = "Once its pack is larger, it starts again by itself.";
 const seeLog = "Check its log; then start it again, or restore a backup into it.";
 
 type TakingOut = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "onCrash">;

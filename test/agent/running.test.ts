@@ -1049,14 +1049,16 @@ describe("what happens to a container", () => {
     expect(kinds().filter((kind) => kind === "crash_loop")).toHaveLength(1);
   });
 
-  it("five exits for want of memory say what to do, to the last step: a larger pack starts nothing by itself", async () => {
+  it("five exits for want of memory say what to do, and that a larger pack starts it again", async () => {
     const on = world();
     const crashes: Crash[] = [];
     watch(on, (one) => crashes.push(one));
     on.emit("oom", 0);
     for (const at of [0, 1, 2, 3, 4]) on.emit("die", at, 137);
     await settle();
-    expect(crashes[0]?.error).toMatch(/256 MB\).*choose a larger pack\. Then start it again\./);
+    expect(crashes[0]?.error).toMatch(
+      /256 MB\).*choose a larger pack\. Once its pack is larger, it starts again by itself\./,
+    );
   });
 
   it("that keeps exiting in its probation, while nobody looks after it, makes way for what served before it", async () => {
@@ -1374,7 +1376,7 @@ describe("a database's server that keeps exiting", () => {
     watch(small);
     small.emit("oom", 0);
     expect(await says(small)).toMatch(
-      /more memory than its pack has \(256 MB\).*choose a larger pack\. Then start it again\./,
+      /more memory than its pack has \(256 MB\).*choose a larger pack\. Once its pack is larger, it starts again by itself\./,
     );
   });
 

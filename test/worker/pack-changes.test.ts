@@ -180,6 +180,38 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     expect((await beginToPay(second ?? "")).status).toBe(303);
   });
 
+  it("that is larger starts again what failed, as for want of memory, unless its owner stopped it", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    for (const wanted of ["STOPPED", "RUNNING"]) {
+      const id = await make(small);
+      await rows(`UPDATE ${kind}s SET status = 'FAILED', wanted = ? WHERE id = ?`, wanted, id);
+      await pay((await change(path(id), { packId: large })).body.invoiceToken ?? "");
+      if (wanted === "STOPPED") nothingToDo();
+      else {
+        const { job, attempt } = await take(`${kind}.start`);
+        expect(limitsOf(job)).toMatchObject({ memoryMb: 512 });
+        await finish(host, job, attempt, result);
+        expect(await read(id)).toMatchObject({ status: "RUNNING", pack_id: large });
+      }
+      await tickAt(new Date());
+      nothingToDo();
+    }
+  });
+
+  it("that is smaller starts nothing", async () => {
+    const [large, small] = [await pack(kind, 5000, 512), await pack(kind, 1000, 256)];
+    const id = await make(large);
+    await rows(
+      `UPDATE ${kind}s SET status = 'FAILED', next_pack_id = ?, next_pack_at = ? WHERE id = ?`,
+      small,
+      Date.now(),
+      id,
+    );
+    await tickAt(new Date());
+    expect(await read(id)).toMatchObject({ status: "FAILED", pack_id: small });
+    nothingToDo();
+  });
+
   it("that costs less comes with the next term, which costs what it costs", async () => {
     const [large, small] = [await pack(kind, 5000, 512), await pack(kind, 1000, 256)];
     const id = await make(large);

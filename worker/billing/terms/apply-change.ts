@@ -3,14 +3,29 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
-import { ofSite, queueJob } from "../../jobs/insert.ts";
+import { ofSite, ofTermed, queueJob } from "../../jobs/insert.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
 import { tableOf, type Termed } from "../../db/resource.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
 /**
+ * Before its pack changes: what failed may have lacked what the larger one has, and its host has room for.
+ * @param guard a condition on the row `r`
+ */
+const startFailed = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
+  queueJob(ctx, kind === "sites" ? "site.start" : "database.start", {
+    ...ofTermed(kind),
+    ...(kind === "sites" && { deploymentId: sql`r.current_deployment_id` }),
+    from: sql`${tableOf(kind)} r
+      JOIN packs now ON now.id = r.pack_id JOIN packs next ON next.id = r.next_pack_id
+      WHERE r.id = ${id} AND r.status = 'FAILED' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
+        AND ${kind === "sites" ? sql`r.current_deployment_id IS NOT NULL AND r.move_host_id IS NULL` : sql`r.version IS NOT NULL`} AND ${idleLane(sql`r.id`)}
+        AND (next.memory_mb > now.memory_mb OR next.disk_gb > now.disk_gb) AND ${guard}`,
+  });
+
+/**
  * Statements for one batch: the chosen pack takes effect and containers get its limits; a site without enough memory
- * on its host moves to the host that reserved it.
+ * on its host moves to the host that reserved it. What failed starts again if the pack is larger.
  * @param guard a condition on the row `r`
  */
 export function applyChange(
@@ -31,6 +46,7 @@ export function applyChange(
           move_host_id = CASE WHEN NOT (${moves}) AND ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END`
       : sql``;
   return [
+    startFailed(ctx, kind, id, guard),
     ctx.statement(sql`
       UPDATE ${tableOf(kind)} AS r SET pack_id = next_pack_id, pack_changed_at = ${now}, next_pack_id = NULL,
         next_pack_at = NULL, mark = ${mark}, updated_at = ${now} ${move}
