@@ -37,27 +37,17 @@ const Row = ({
   site,
   variable: { key, value, encrypted, scope },
   waits,
-  serving,
 }: {
   site: Site;
   variable: EnvVariableShown;
   /** The version in service has another value, or none. */
   waits: boolean;
-  /** The number of the version in service. */
-  serving: number | undefined;
 }) => (
   <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
     <td>
       <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
       <span id={`waits-${key}`} data-live="">
-        {waits && (
-          <>
-            <span class="dot warn">not in service yet</span>
-            {serving !== undefined && (
-              <span class="soft small"> version #{serving} runs with the previous values</span>
-            )}
-          </>
-        )}
+        {waits && <span class="dot warn">not in service yet</span>}
       </span>
     </td>
     <td>
@@ -209,8 +199,16 @@ const whoWords: Record<string, string> = {
   system: "the service",
 };
 
-/** Names, or of many their number, which unfolds. */
-const Changes = ({ version, changes }: Pick<EnvVersion, "version" | "changes">) => {
+/** Names, or of many their number, which unfolds. What the oldest one kept changed is not known, unless it was the first. */
+const Changes = ({
+  version: { version, changes, variables },
+  isOldest,
+}: {
+  version: EnvVersion;
+  isOldest: boolean;
+}) => {
+  if (isOldest && version > 1)
+    return `the oldest one kept, with ${variables} ${variables === 1 ? "variable" : "variables"}`;
   const names = changes.map(({ key, change }) => `${key} ${change}`).join(", ");
   if (changes.length <= 5) return names === "" ? "no change" : names;
   const counts = (["added", "changed", "removed"] as const)
@@ -227,33 +225,36 @@ const Changes = ({ version, changes }: Pick<EnvVersion, "version" | "changes">) 
 const History = ({ versions, serving }: { versions: readonly EnvVersion[]; serving: number | null }) => (
   <Card title="History" id="history" live>
     <table>
-      {versions.map(({ version, at, actor, changes, current, restoredFrom }) => (
-        <tr>
-          <td class="any-break">
-            Version {version} {current && <span class="chip">newest</span>}{" "}
-            {version === serving && <span class="chip">in service</span>}
-            <div class="soft small">
-              {restoredFrom !== null && `version ${restoredFrom} again: `}
-              <Changes version={version} changes={changes} />
-            </div>
-          </td>
-          <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
-          <td class="end soft">
-            <Time at={at} />
-            {!current && (
-              <div>
-                <Act
-                  id="restore"
-                  of={String(version)}
-                  label="Restore"
-                  about={`version ${version}`}
-                  values={{ version: String(version) }}
-                />
+      {versions.map((one, index) => {
+        const { version, at, actor, current, restoredFrom } = one;
+        return (
+          <tr>
+            <td class="any-break">
+              Version {version} {current && <span class="chip">newest</span>}{" "}
+              {version === serving && <span class="chip">in service</span>}
+              <div class="soft small">
+                {restoredFrom !== null && `version ${restoredFrom} again: `}
+                <Changes version={one} isOldest={index === versions.length - 1} />
               </div>
-            )}
-          </td>
-        </tr>
-      ))}
+            </td>
+            <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
+            <td class="end soft">
+              <Time at={at} />
+              {!current && (
+                <div>
+                  <Act
+                    id="restore"
+                    of={String(version)}
+                    label="Restore"
+                    about={`version ${version}`}
+                    values={{ version: String(version) }}
+                  />
+                </div>
+              )}
+            </td>
+          </tr>
+        );
+      })}
     </table>
   </Card>
 );
@@ -381,12 +382,7 @@ export const siteVariables: Screen = {
             <tbody>
               <BuiltIn site={site} />
               {site.envVariables.map((variable) => (
-                <Row
-                  site={site}
-                  variable={variable}
-                  waits={waits.has(variable.key)}
-                  serving={site.currentDeployment?.number}
-                />
+                <Row site={site} variable={variable} waits={waits.has(variable.key)} />
               ))}
               {linked}
             </tbody>
