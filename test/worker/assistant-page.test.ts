@@ -54,6 +54,24 @@ it("a conversation is held without a script: price, answer, history, deletion", 
   expect((await get(to)).status).toBe(404);
 });
 
+it("older conversations are on further pages", async () => {
+  const { id } = (await api<{ id: string }>(await operator(), "GET", "/account")).body;
+  await bindings.DB.prepare(
+    `WITH RECURSIVE n(value) AS (SELECT 10 UNION ALL SELECT value + 1 FROM n WHERE value < 34)
+     INSERT INTO conversations (id, account_id, title, created_at, updated_at)
+     SELECT 'conv_' || substr('000000000000000000000000000' || value, -27), ?, 'Talk ' || value, value, value FROM n`,
+  )
+    .bind(id)
+    .run();
+  const text = await (await get("/assistant")).text();
+  expect(text).not.toContain("Talk 10");
+  const [, next = ""] = /<a href="([^"]+)">Older conversations</.exec(text) ?? [];
+  const older = await (await get(next)).text();
+  expect(older).toContain("Talk 10");
+  expect(older).not.toContain("Older conversations");
+  await bindings.DB.prepare("DELETE FROM conversations").run();
+});
+
 it("what is destructive waits on the page for a click, and is done once", async () => {
   const key = await grant();
   const { siteId } = await createSite(key, { name: "to-be-deleted" });

@@ -180,6 +180,17 @@ describe("the operator's console", () => {
     await bindings.DB.prepare("DELETE FROM payment_flags").run();
   });
 
+  it("lists every payment event that needs attention", async () => {
+    await bindings.DB.prepare(
+      `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 120)
+       INSERT INTO payment_flags (id, reason, reference, created_at)
+       SELECT printf('flag_%027d', value), 'invoice_void', 'reference_' || value, 1 FROM n`,
+    ).run();
+    const { text } = await me.get("/operator/money");
+    expect(new Set(text.match(/reference_\d+/g)).size).toBe(120);
+    await bindings.DB.prepare("DELETE FROM payment_flags").run();
+  });
+
   it("says on the first page that nothing can be deployed where there is no host", async () => {
     const said = "Nothing can be deployed yet: add a host.";
     const shown = async () => (await me.get("/operator")).text;

@@ -8,7 +8,8 @@ import { lookedAt, lookingAt, typed } from "../../../protocol/looking-at.ts";
 import { splitAtAddresses } from "../../../protocol/own-addresses.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Form, TextArea } from "../kit/form.tsx";
-import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
+import { cursorIn } from "../kit/paging.ts";
+import { Callout, Card, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
 const credits = (amount: number): string =>
@@ -121,9 +122,9 @@ export const assistant: Screen = {
   async show({ ctx, query }) {
     const id = query("conversation");
     const about = idIn(query("about"));
-    const [price, { data: conversations }, conversation] = await Promise.all([
+    const [price, { data: conversations, nextCursor }, conversation] = await Promise.all([
       call(ctx, "getChatPrice", {}),
-      call(ctx, "listConversations", { limit: 20 }),
+      call(ctx, "listConversations", { limit: 20, ...cursorIn(query, "conversation") }),
       id === undefined ? null : call(ctx, "getConversation", { id }),
     ]);
     const told = conversation?.messages.findLast(({ text }) => lookedAt(text) !== undefined)?.text ?? "";
@@ -200,7 +201,14 @@ export const assistant: Screen = {
                 </div>
               </Card>
             </berth-chat>
-            <History conversations={conversations} current={conversation?.id} />
+            <div class="stack">
+              <History conversations={conversations} current={conversation?.id} />
+              <Pager
+                path={conversation ? `/assistant?conversation=${conversation.id}` : "/assistant"}
+                next={nextCursor}
+                label="Older conversations"
+              />
+            </div>
           </div>
         </>
       ),

@@ -11,7 +11,7 @@ import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { allOf, cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
@@ -98,7 +98,7 @@ export const operatorSites: Screen = {
           );
     const isWhole = search === "" && host === "" && account === "" && query("cursor") === undefined;
     const failing =
-      kind === "databases" && isWhole ? (await call(ctx, "listFailingBackups", { limit: 50 })).data : [];
+      kind === "databases" && isWhole ? await allOf((page) => call(ctx, "listFailingBackups", page)) : [];
     return operatorFrame(
       "/operator/sites",
       <>
@@ -294,11 +294,10 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
     ...(search !== "" && { search }),
     ...(status !== "" && { status }),
   });
-  const [{ data, nextCursor }, flags] = await Promise.all([
+  const [{ data, nextCursor }, open] = await Promise.all([
     call(ctx, "listAllInvoices", asked),
-    call(ctx, "listPaymentFlags", { limit: 20, resolved: "0" }),
+    allOf((page) => call(ctx, "listPaymentFlags", { ...page, resolved: "0" })),
   ]);
-  const open = flags.data;
   return operatorFrame(
     "/operator/money",
     <>
