@@ -42,6 +42,8 @@ it("a pasted address is added with its pair, and the records to create are shown
     expect(text).toContain(`data-copy="${record.value}"`);
     expect(text).toContain(`data-copy="${target}"`);
   }
+  expect(text.split("Proves that the name is yours.")).toHaveLength(2);
+  expect(text.split("The same record as above: create it once.")).toHaveLength(2);
   expect(text).toMatch(/<strong>ALIAS<\/strong>/);
   expect(text).toMatch(/<strong>CNAME<\/strong>/);
   await pages.send(pathOf(siteId), "remove", { domain: zone });

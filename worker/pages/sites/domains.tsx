@@ -23,11 +23,13 @@ const words: Record<Domain["status"], Word> = {
 
 type DnsRecord = { type: string; name: string; value: string; hint: string };
 
-/** The records to create, in the words of DNS. */
-function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
+/** The records to create, in the words of DNS. `above`: the proof is that of another name. */
+function recordsOf({ domain, record, target, status }: Domain, above = false): DnsRecord[] {
   const proof: DnsRecord = {
     ...record,
-    hint: `Proves that the name is yours${isWildcard(domain) ? ", and renews its certificate: keep it" : ""}.`,
+    hint: above
+      ? "The same record as above: create it once."
+      : `Proves that the name is yours${isWildcard(domain) ? ", and renews its certificate: keep it" : ""}.`,
   };
   const address: DnsRecord = isApex(domain)
     ? {
@@ -47,11 +49,11 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
   return status === "PENDING_VERIFICATION" ? [proof, address] : [address];
 }
 
-const Records = ({ domain }: { domain: Domain }) => (
+const Records = ({ domain, above }: { domain: Domain; above: boolean }) => (
   <table class="records roomy">
     <Head columns={["Type", "Name", "Value"]} />
     <tbody>
-      {recordsOf(domain).map(({ type, name, value, hint }) => (
+      {recordsOf(domain, above).map(({ type, name, value, hint }) => (
         <tr>
           <td>
             <strong>{type}</strong>
@@ -121,6 +123,11 @@ const told = ({ code, message }: Domain["problems"][number]): string =>
 
 const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
   const isPrimary = site.ingress.primaryDomain === domain.domain;
+  const before = site.domains.slice(0, site.domains.indexOf(domain));
+  const above = before.some(
+    ({ status, record: { name, value } }) =>
+      status === "PENDING_VERIFICATION" && name === domain.record.name && value === domain.record.value,
+  );
   return (
     <Card
       title={
@@ -135,7 +142,7 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
     >
       {domain.status !== "ACTIVE" && (
         <>
-          <Records domain={domain} />
+          <Records domain={domain} above={above} />
           <ProviderHints domain={domain} names={recordsOf(domain).map(({ name }) => name)} />
         </>
       )}
@@ -252,11 +259,7 @@ export const siteDomains: Screen = {
                 name="domain"
                 label="Domain"
                 placeholder="www.example.com"
-                hint={
-                  issuesWildcards(ctx)
-                    ? "Also example.com, or *.example.com for every name below."
-                    : "Also example.com."
-                }
+                {...(issuesWildcards(ctx) && { hint: "Or *.example.com for every name below." })}
                 required
                 maxlength={300}
               />
