@@ -153,15 +153,11 @@ export const BackupSchedule = ({
   children?: Child;
 }) => (
   <div class="body">
-    <p class="soft">
-      {backups.nextAt === null ? (
-        "No backup is scheduled."
-      ) : (
-        <>
-          Next backup: <Time at={backups.nextAt} />.
-        </>
-      )}
-    </p>
+    {backups.nextAt !== null && (
+      <p class="soft">
+        Next backup: <Time at={backups.nextAt} />.
+      </p>
+    )}
     <Form id="schedule">
       <Select
         name="schedule"
