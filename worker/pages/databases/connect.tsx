@@ -330,9 +330,7 @@ export const databaseConnect: Screen = {
       });
       return {
         to: databasePath(param("id"), "connect"),
-        said: restartRequired
-          ? `The site gets the variable ${variable} at its next restart or deployment.`
-          : `The site gets the variable ${variable} at its first deployment.`,
+        said: `The site gets the variable ${variable} at its next ${restartRequired ? "restart or deployment" : "deployment"}.`,
       };
     },
     async unlink({ ctx, param }, fields) {
