@@ -30,8 +30,8 @@ const Restore = ({
 }) => (
   <RestoreMenu backup={backup} forms={["restore"]}>
     <p>
-      All data in the chosen database is replaced with that of <LocalTime at={backup.createdAt} />. Anything
-      written since is lost.
+      All data in {targets.length > 1 ? "the chosen database" : database.name} is replaced with that of{" "}
+      <LocalTime at={backup.createdAt} />. Anything written since is lost.
     </p>
     <ol class="steps soft">
       <li>The current data is backed up. If that fails, it is replaced anyway.</li>

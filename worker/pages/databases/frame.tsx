@@ -106,7 +106,7 @@ const Notices = ({ database, payAt }: Opened) => (
     {database.restoring !== null && (
       <Callout tone="busy" title="A backup is being restored">
         <p>
-          Since <Time at={database.restoring.since} />. The current data stays in use until the restored data
+          Begun <Time at={database.restoring.since} />. The current data stays in use until the restored data
           is complete.
         </p>
       </Callout>
