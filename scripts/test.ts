@@ -189,6 +189,7 @@ try {
   const limits = {
     BERTH_START_TIMEOUT_SECONDS: "30",
     BERTH_BUILD_TIMEOUT_SECONDS: "180",
+    BERTH_BUILD_MEMORY_MB: "1024",
     BERTH_PROBATION_SECONDS: "1",
   };
   const first = await startEmbeddedService("test", limits);
