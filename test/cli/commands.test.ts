@@ -520,6 +520,16 @@ describe("text for people", () => {
     await expect(run(["hosts", "usage", "fra-2"])).rejects.toThrow("You have no host named fra-2.");
   });
 
+  it.each(["queue list", "operator sites", "operator databases"])(
+    "%s is of a host by its name, as by its id",
+    async (name) => {
+      for (const chosen of ["fra-1", host]) {
+        await run([...name.split(" "), "--host", chosen]);
+        expect(service.asked.at(-1)?.url).toContain(`hostId=${host}`);
+      }
+    },
+  );
+
   it("names the active queries of a database by the ids that end-session takes", async () => {
     const query = { statement: "SELECT  1", state: "active", waitsFor: null };
     const text = await printed(["databases", "insight", database], {

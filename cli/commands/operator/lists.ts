@@ -1,7 +1,9 @@
 import type { Answer, Input } from "../../../client/index.ts";
 import { answered, paged } from "../../answered.ts";
 import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
 import { listed } from "../../shown.ts";
+import { hostId } from "../../site.ts";
 
 const everywhere = <Id extends "listAllSites" | "listAllDatabases">(
   name: string,
@@ -12,10 +14,11 @@ const everywhere = <Id extends "listAllSites" | "listAllDatabases">(
   paged(command(name, summary, id))
     .option("--search <text>", "in id, name and, for a site, address and domains")
     .option("--status <status>", "such as FAILED")
-    .option("--host <id>", "only on this host")
+    .option("--host <host>", "only on this host: name or id")
     .option("--account <id>", "only of this account")
-    .action(({ limit, cursor, search, status, host, account }) => {
-      const input = { limit, cursor, search, status, hostId: host, accountId: account };
+    .action(async ({ limit, cursor, search, status, host, account }) => {
+      const on = host && (await hostId(await connect(), host));
+      const input = { limit, cursor, search, status, hostId: on, accountId: account };
       return answered(id, input as Input<Id>, human as (answer: object) => string);
     });
 

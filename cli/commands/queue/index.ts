@@ -1,15 +1,23 @@
 import { answered, paged } from "../../answered.ts";
 import { command, group } from "../../command.ts";
+import { connect } from "../../context.ts";
 import { listed } from "../../shown.ts";
+import { hostId } from "../../site.ts";
 
 const list = paged(command("list", "Work for hosts: what is waiting and why, running or stuck", "listJobs"))
   .option("--state <state>", "waiting, running, stuck or ended; default: waiting and running")
-  .option("--host <id>", "only of this host")
+  .option("--host <host>", "only of this host: name or id")
   .option("--account <id>", "only of this account")
-  .action(({ limit, cursor, state, host, account }) =>
+  .action(async ({ limit, cursor, state, host, account }) =>
     answered(
       "listJobs",
-      { limit, cursor, state: state as "stuck" | undefined, hostId: host, accountId: account },
+      {
+        limit,
+        cursor,
+        state: state as "stuck" | undefined,
+        hostId: host && (await hostId(await connect(), host)),
+        accountId: account,
+      },
       listed("kind", "status", "name", "accountEmail", "hostName", "waitsFor", "attempt", "createdAt", "id"),
     ),
   );
