@@ -31,16 +31,19 @@ service=yes
 old_docker=no
 uninstall=no
 purge=no
-for option in "$@"; do
-  case "$option" in
-    --no-service) service=no ;;
-    --old-docker) old_docker=yes ;;
-    --uninstall) uninstall=yes ;;
-    --purge) purge=yes ;;
-    *) fail "there is no option $option: use --no-service, --old-docker, --uninstall or --purge." ;;
-  esac
-done
-if [ "$purge" = yes ] && [ "$uninstall" = no ]; then fail "--purge goes with --uninstall: nothing was changed."; fi
+# Not where it stands: a shell that ends before it has read the script makes curl add that it cannot write.
+read_options() {
+  for option in "$@"; do
+    case "$option" in
+      --no-service) service=no ;;
+      --old-docker) old_docker=yes ;;
+      --uninstall) uninstall=yes ;;
+      --purge) purge=yes ;;
+      *) fail "there is no option $option: use --no-service, --old-docker, --uninstall or --purge." ;;
+    esac
+  done
+  if [ "$purge" = yes ] && [ "$uninstall" = no ]; then fail "--purge goes with --uninstall: nothing was changed."; fi
+}
 
 # The token is sent there, and programs from there run as root: nobody on the path may read or change them.
 check_address() {
@@ -341,4 +344,4 @@ uninstall_host() {
   [ "$purge" = yes ] || say "Sites keep running in their containers, without names; --purge removes them too. $ETC/agent.env is kept: with its token this machine becomes the same host again."
 }
 
-if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi
+read_options "$@"; if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi

@@ -18,12 +18,14 @@ it("the script names this installation and the hashes of what it installs, and n
   expect(script).not.toMatch(/@[A-Z0-9_]+@/);
 });
 
-it("does nothing before its last line, so that a download that was cut does nothing", () => {
-  const [last] = template.trim().split("\n").slice(-1);
-  expect(last).toBe('if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi');
-  const unindented = template
-    .split("\n")
-    .filter((line) => /^[a-z]/.test(line) && !/^(set -eu|[a-z_]+\(\)|[a-z_]+=|for|done|if)/.test(line));
+it("does nothing before its last line, so that a download that was cut does nothing, and curl can write all of it", () => {
+  const lines = template.trim().split("\n");
+  expect(lines.pop()).toBe(
+    'read_options "$@"; if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi',
+  );
+  const unindented = lines.filter(
+    (line) => /^[a-z]/.test(line) && !/^(set -eu|[a-z_]+\(\)|[a-z_]+=)/.test(line),
+  );
   expect(unindented).toEqual([]);
 });
 
