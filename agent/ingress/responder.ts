@@ -134,7 +134,7 @@ if (estate) answerFrom(estate.table);
 mkdirSync(dirname(file), { recursive: true });
 load();
 const watching = watch(dirname(file), () => {
-  load();
+  if (found() !== loaded) load();
   meetPeers();
 });
 // In case a notification is lost.

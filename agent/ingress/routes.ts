@@ -7,7 +7,7 @@ import type { Ingress, Target } from "./ingress.ts";
 import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
-import { writeAtomically } from "../write-atomically.ts";
+import { writeWithSpare } from "../write-atomically.ts";
 
 /**
  * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.
@@ -63,7 +63,7 @@ export function openRoutes(
     if (JSON.stringify(next) === JSON.stringify(table)) return;
     // Never an earlier number, also when the file was lost and the responder still knows one.
     next.version = Math.max(table.version + 1, Date.now());
-    writeAtomically(file, JSON.stringify(next));
+    writeWithSpare(file, JSON.stringify(next));
     table = next;
   }
 
@@ -212,7 +212,7 @@ function beginAnew(file: string, found: readonly string[]): RouteTable {
   if (found.length === 0) return emptyTable;
   log("error", "It is not known which containers serve: all stay until each site is told anew", { found });
   const table: RouteTable = { version: Date.now(), sites: {}, lost: [...found] };
-  writeAtomically(file, JSON.stringify(table));
+  writeWithSpare(file, JSON.stringify(table));
   return table;
 }
 
