@@ -194,11 +194,12 @@ describe("a database's connection", () => {
   });
 
   it("links a site under a variable, refuses it twice with what was typed, and removes it", async () => {
-    const { siteId } = await createSite(await operator());
+    const linkedName = uniqueName("linked");
+    const { siteId } = await createSite(await operator(), { name: linkedName });
     const linked = await me.send(path("/connect"), "link", { siteId, variable: "SHOP_URL" });
     expect([linked.status, linked.said]).toEqual([
       303,
-      "The site gets the variable SHOP_URL at its next deployment.",
+      `${linkedName} gets the variable SHOP_URL at its next deployment.`,
     ]);
     expect((await read()).links).toContainEqual({ siteId, variable: "SHOP_URL" });
     const again = await me.send(path("/connect"), "link", { siteId, variable: "not a name" });

@@ -324,13 +324,15 @@ export const databaseConnect: Screen = {
   },
   forms: {
     async link({ ctx, param }, fields) {
-      const { restartRequired, variable } = await call(ctx, "linkDatabase", {
+      const { siteId, restartRequired, variable } = await call(ctx, "linkDatabase", {
         id: param("id"),
         ...fields.read(DatabaseLinkCreate),
       });
+      // By its name: the button to restart on this page is the database's.
+      const { name } = await call(ctx, "getSite", { id: siteId });
       return {
         to: databasePath(param("id"), "connect"),
-        said: `The site gets the variable ${variable} at its next ${restartRequired ? "restart or deployment" : "deployment"}.`,
+        said: `${name} gets the variable ${variable} at its next ${restartRequired ? "restart or deployment" : "deployment"}.`,
       };
     },
     async unlink({ ctx, param }, fields) {
