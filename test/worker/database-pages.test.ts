@@ -117,6 +117,18 @@ it("the pages of a database have their own titles, with its name", async () => {
 });
 
 describe("a database's overview", () => {
+  it("tells what happened in the words of pages, without ids", async () => {
+    const detail = "Restoring backup bak_01 failed: the server used more memory than its pack has.";
+    answers.set("events", () => ({
+      kind: "events",
+      events: [{ at: new Date().toISOString(), kind: "restore_failed", detail }],
+    }));
+    expect((await me.get(path())).text).toContain(
+      "Restoring a backup failed: the server used more memory than its plan has.",
+    );
+    answers.delete("events");
+  });
+
   it("shows what its server tells, escaped, and ends a session", async () => {
     answers.set("insight", () => ({
       kind: "insight",

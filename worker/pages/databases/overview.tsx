@@ -10,6 +10,7 @@ import { sitesOf } from "../kit/paging.ts";
 import { Card, Copied, Day, Head, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { ifBigger, packText } from "../kit/plans.tsx";
+import { inLabels } from "../kit/setting-labels.ts";
 import { backupsLine } from "../kit/backup-words.tsx";
 import {
   databaseFrame,
@@ -223,6 +224,10 @@ const eventWords: Record<DatabaseEvent["kind"], string> = {
   slowed: "Writes too much to its log",
 };
 
+/** Pages show no ids of backups. */
+const readable = (detail: string): string =>
+  inLabels(detail).replaceAll(/\bbackup bak_[0-9a-z]+/g, "a backup");
+
 export const databaseOverview: Screen = {
   path: "/databases/:id",
   async show({ ctx, param }) {
@@ -264,7 +269,7 @@ export const databaseOverview: Screen = {
                     <tr>
                       <td>
                         {eventWords[kind]}
-                        {detail !== "" && <div class="soft small">{detail}</div>}
+                        {detail !== "" && <div class="soft small">{readable(detail)}</div>}
                       </td>
                       <td class="end soft">
                         <Time at={at} />
