@@ -459,7 +459,12 @@ it("what runs out of memory or fills its disk is told once a day, if the host th
   for (let count = 0; count < 2; count++) {
     near(host, siteId, "memory", "The app was killed.");
     near(host, siteId, "disk", "The site's disk is nearly full.");
-    near(host, made.databaseId, "memory", "It used more memory than its pack has.");
+    near(
+      host,
+      made.databaseId,
+      "memory",
+      "It used more memory than its pack has. Its last line: the pack is bad",
+    );
   }
   await expect.poll(async () => (await tick(), received.length)).toBeGreaterThanOrEqual(3);
   const told = received.map(
@@ -468,7 +473,11 @@ it("what runs out of memory or fills its disk is told once a day, if the host th
   for (const [resourceId, subject, text] of [
     [siteId, /runs out of memory$/, "The app was killed."],
     [siteId, /is almost full$/, "The site's disk is nearly full."],
-    [made.databaseId, /runs out of memory$/, "It used more memory than its plan has."],
+    [
+      made.databaseId,
+      /runs out of memory$/,
+      "It used more memory than its plan has. Its last line: the pack is bad",
+    ],
   ])
     expect(told).toContainEqual(
       expect.objectContaining({ resourceId, subject: expect.stringMatching(subject ?? "") as string, text }),
