@@ -97,7 +97,15 @@ export const Database = z
     rotating: z
       .boolean()
       .describe("A password rotation is in progress; some sites may still use the old password."),
-    links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
+    links: z.array(
+      z.object({
+        siteId: z.string(),
+        variable: z.string(),
+        inService: z
+          .boolean()
+          .describe("Whether the site runs with it; otherwise it does from its next restart or deployment."),
+      }),
+    ),
     backups: BackupSettings.extend({
       nextAt: Timestamp.nullable(),
       failing: BackupsFailing.nullable(),

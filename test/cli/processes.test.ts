@@ -713,7 +713,11 @@ it("up finds a database that is linked as another variable or is of another type
     databases: [{ name: "shop-data", type: "postgresql" }],
   });
   const [listed] = (answerOf("listDatabases").value as { data: object[] }).data;
-  const data = { ...listed, name: "shop-data", links: [{ siteId: site, variable: "PG_URL" }] };
+  const data = {
+    ...listed,
+    name: "shop-data",
+    links: [{ siteId: site, variable: "PG_URL", inService: true }],
+  };
   const sites = service.instead;
   service.instead = (asked) => (asked.id === "listDatabases" ? { data: [data] } : sites(asked));
   const from = service.asked.length;

@@ -213,7 +213,7 @@ describe("a database's connection", () => {
       303,
       `${linkedName} gets the variable SHOP_URL at its next deployment.`,
     ]);
-    expect((await read()).links).toContainEqual({ siteId, variable: "SHOP_URL" });
+    expect((await read()).links).toContainEqual({ siteId, variable: "SHOP_URL", inService: false });
     const again = await me.send(path("/connect"), "link", { siteId, variable: "not a name" });
     expect(again.status).toBe(400);
     await me.send(path("/connect"), `unlink:${siteId}`, { siteId });

@@ -288,7 +288,8 @@ describe("a link", () => {
       201,
       { databaseId, siteId, variable: "DATABASE_URL", restartRequired: true },
     ]);
-    expect((await read(key, databaseId)).links).toEqual([{ siteId, variable: "DATABASE_URL" }]);
+    const link = { siteId, variable: "DATABASE_URL" };
+    expect((await read(key, databaseId)).links).toEqual([{ ...link, inService: false }]);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
     const { job, attempt } = await take(on, "site.restart");
     const [login] = spec.logins;
@@ -299,6 +300,7 @@ describe("a link", () => {
       secret: true,
     });
     await finish(on, job, attempt);
+    expect((await read(key, databaseId)).links).toEqual([{ ...link, inService: true }]);
     const setToo = await api(key, "PATCH", `/sites/${siteId}`, {
       envVariables: [{ key: "DATABASE_URL", value: "postgres://elsewhere" }],
     });

@@ -160,14 +160,10 @@ it("creates a database beside the site, linked to it", async () => {
   });
   expect([location, text]).toEqual([expect.stringMatching(/^\/invoice\/inv_/), ""]);
   const { data } = (
-    await api<{ data: { name: string; links: { siteId: string; variable: string }[] }[] }>(
-      await operator(),
-      "GET",
-      "/databases",
-    )
+    await api<{ data: { name: string; links: object[] }[] }>(await operator(), "GET", "/databases")
   ).body;
   expect(data.find((one) => one.name === `${name}-data`)?.links).toEqual([
-    { siteId: (await siteNamed(name))?.id, variable: "DATABASE_URL" },
+    { siteId: (await siteNamed(name))?.id, variable: "DATABASE_URL", inService: false },
   ]);
 });
 

@@ -651,6 +651,16 @@ describe("variables", () => {
     const { job, attempt } = await jobOf(on, "site.restart");
     await finish(on, job, attempt);
     expect((await page(path)).text).not.toContain("not in service yet");
+    const database = { name: uniqueName("waits"), type: "redis", billingTerm: 1 };
+    const { databaseId } = (await api<DatabaseCreated>(key, "POST", "/databases", database)).body;
+    await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+    expect((await page(path)).text).toMatch(
+      /REDIS_URL<\/code>[^<]*<[^>]*>database link<(?:(?!<\/td>)[^])*not in service yet/,
+    );
+    await post(`/sites/${siteId}`, "restart");
+    const again = await jobOf(on, "site.restart");
+    await finish(on, again.job, again.attempt);
+    expect((await page(path)).text).not.toContain("not in service yet");
     on.close();
   });
 });

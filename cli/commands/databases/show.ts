@@ -19,7 +19,12 @@ export const showDatabase = command("show", "One database", "getDatabase")
           "Waits for": safe(one.waitsFor ?? ""),
           Notice: safe(one.notice ?? ""),
           Address: `${safe(one.host)}:${one.port}`,
-          "Linked to": one.links.map((each) => `${each.siteId} as ${safe(each.variable)}`).join("\n"),
+          "Linked to": one.links
+            .map(
+              ({ siteId, variable, inService }) =>
+                `${siteId} as ${safe(variable)}${inService ? "" : dim(", from its next restart or deployment")}`,
+            )
+            .join("\n"),
           Backups: `${one.backups.schedule ?? "on request"}, ${one.backups.keep} kept${one.backups.failing ? styled("red", `, failing: ${safe(one.backups.failing.reason)}`) : ""}`,
           Pack: one.packId,
           "Paid until":

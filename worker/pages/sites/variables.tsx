@@ -33,6 +33,13 @@ const Saves = ({ site, stage = "" }: { site: Site; stage?: string }) => (
   </p>
 );
 
+/** `waits`: the version in service has another value, or none. */
+const Waits = ({ of, waits }: { of: string; waits: boolean }) => (
+  <span id={`waits-${of}`} data-live="">
+    {waits && <span class="dot warn">not in service yet</span>}
+  </span>
+);
+
 const Row = ({
   site,
   variable: { key, value, encrypted, scope },
@@ -40,15 +47,11 @@ const Row = ({
 }: {
   site: Site;
   variable: EnvVariableShown;
-  /** The version in service has another value, or none. */
   waits: boolean;
 }) => (
   <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
     <td>
-      <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
-      <span id={`waits-${key}`} data-live="">
-        {waits && <span class="dot warn">not in service yet</span>}
-      </span>
+      <code>{key}</code> <span class="chip">{scopeWords[scope]}</span> <Waits of={key} waits={waits} />
     </td>
     <td>
       {value === null ? (
@@ -97,10 +100,18 @@ const Row = ({
 );
 
 /** What a link to a database sets: the address with the password. */
-const Linked = ({ database: { id, name }, variable }: { database: Database; variable: string }) => (
+const Linked = ({
+  database: { id, name },
+  variable,
+  waits,
+}: {
+  database: Database;
+  variable: string;
+  waits: boolean;
+}) => (
   <tr data-linked={variable}>
     <td>
-      <code>{variable}</code> <span class="chip">database link</span>
+      <code>{variable}</code> <span class="chip">database link</span> <Waits of={variable} waits={waits} />
     </td>
     <td class="soft">
       the address and password of <a href={`/databases/${id}`}>{name}</a>
@@ -343,12 +354,11 @@ export const siteVariables: Screen = {
     ]);
     const waits = waiting(history.data, serving);
     const removed = [...waits].filter((key) => !site.envVariables.some((variable) => variable.key === key));
-    const linked = databases.flatMap((database) =>
-      database.links
-        .filter(({ siteId }) => siteId === id)
-        .map(({ variable }) => <Linked database={database} variable={variable} />),
+    const links = databases.flatMap((database) =>
+      database.links.filter(({ siteId }) => siteId === id).map((link) => ({ ...link, database })),
     );
-    const count = site.envVariables.length + linked.length;
+    for (const { variable, inService } of links) if (serving !== null && !inService) waits.add(variable);
+    const count = site.envVariables.length + links.length;
     return siteFrame(
       site,
       "Variables",
@@ -384,7 +394,9 @@ export const siteVariables: Screen = {
               {site.envVariables.map((variable) => (
                 <Row site={site} variable={variable} waits={waits.has(variable.key)} />
               ))}
-              {linked}
+              {links.map(({ database, variable }) => (
+                <Linked database={database} variable={variable} waits={waits.has(variable)} />
+              ))}
             </tbody>
           </table>
           <AsFile site={site} />

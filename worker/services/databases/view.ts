@@ -41,10 +41,11 @@ export const selectDatabases = (db: Db) =>
         .mapWith((text: string) => JSON.parse(text) as { from: string; at: number })
         .as("shrunk"),
       diskGb: sql<number>`(SELECT disk_gb FROM packs WHERE id = databases.pack_id)`.as("disk_gb"),
-      links: sql<{ siteId: string; variable: string }[]>`
-        (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable))
+      links: sql<Database["links"]>`
+        (SELECT json_group_array(json_object('siteId', site_id, 'variable', variable,
+          'inService', json(iif(generation IS NULL, 'false', 'true'))))
         FROM (SELECT * FROM database_links WHERE database_id = databases.id ORDER BY created_at, site_id))`
-        .mapWith((text: string) => JSON.parse(text) as { siteId: string; variable: string }[])
+        .mapWith((text: string) => JSON.parse(text) as Database["links"])
         .as("links"),
     })
     .from(databases);
