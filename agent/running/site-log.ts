@@ -176,10 +176,11 @@ export async function followSiteLog(
         () => false,
       );
       await delay(againMs, undefined, { signal });
-      const container = await logs.engine.inspectContainer(containerId);
+      // undefined: the engine does not answer.
+      const container = await logs.engine.inspectContainer(containerId).catch(() => undefined);
       // It was removed first.
-      if (!container && !isRead) await add(containerId, unreadOf(containerId));
-      if (!container?.running && !startedAgain.has(containerId)) break;
+      if (container === null && !isRead) await add(containerId, unreadOf(containerId));
+      if (container !== undefined && !container?.running && !startedAgain.has(containerId)) break;
     }
     reading.delete(containerId);
     places.closed(containerId, lastAt.get(containerId));

@@ -254,6 +254,38 @@ describe("a log of two containers that is followed", () => {
     expect(got.map(({ text }) => text)).toEqual(["a 2", "b 4"]);
   });
 
+  it("goes on where the engine did not answer for a while", async () => {
+    const written: Entry[] = [[time(1), "a 1"]];
+    let unanswered = 0;
+    const engine = {
+      listContainers: () => Promise.resolve([{ id: first }]),
+      inspectContainer: () =>
+        unanswered-- > 0
+          ? Promise.reject(new Error("ECONNREFUSED"))
+          : Promise.resolve({ env: [], labels: { "berth.secrets": "" }, running: true }),
+      followLog: async function* () {
+        yield await Promise.resolve(bytesOf(written));
+        if (written.length > 1) return;
+        written.push([time(2), "a 2"]);
+        unanswered = 3;
+        throw new Error("ECONNRESET");
+      },
+    } as unknown as Engine;
+    const got: SiteLogLine[] = [];
+    const over = new AbortController();
+    const follower = {
+      signal: over.signal,
+      deliver: (lines: SiteLogLine[]) => got.push(...lines),
+      window: null,
+      onAcknowledged: () => undefined,
+    };
+    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
+    await followSiteLog(logs, siteId, { tail: 10, after: time(0), masks: [] }, follower);
+    await vi.waitUntil(() => got.length === 2, 10_000);
+    over.abort();
+    expect(got.map(({ text }) => text)).toEqual(["a 1", "a 2"]);
+  });
+
   it("goes on in one that has ended after the line that a slow reader has, not after its last", async () => {
     // More than a message, of times before the other's.
     const late = Array.from({ length: 200 }, (_, n) => [time(n + 1), "x".repeat(1000)] as const);
