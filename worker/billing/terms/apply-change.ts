@@ -3,8 +3,9 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
-import { ofSite, ofTermed, queueJob } from "../../jobs/insert.ts";
+import { ofSite, queueJob } from "../../jobs/insert.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
+import { queueStart } from "../../jobs/queue-start.ts";
 import { tableOf, type Termed } from "../../db/resource.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
@@ -13,15 +14,15 @@ import { idleLane } from "../../db/job-conditions.ts";
  * @param guard a condition on the row `r`
  */
 const startFailed = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
-  queueJob(ctx, kind === "sites" ? "site.start" : "database.start", {
-    ...ofTermed(kind),
-    ...(kind === "sites" && { deploymentId: sql`r.current_deployment_id` }),
-    from: sql`${tableOf(kind)} r
-      JOIN packs now ON now.id = r.pack_id JOIN packs next ON next.id = r.next_pack_id
-      WHERE r.id = ${id} AND r.status = 'FAILED' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
-        AND ${kind === "sites" ? sql`r.current_deployment_id IS NOT NULL AND r.move_host_id IS NULL` : sql`r.version IS NOT NULL`} AND ${idleLane(sql`r.id`)}
-        AND (next.memory_mb > now.memory_mb OR next.disk_gb > now.disk_gb) AND ${guard}`,
-  });
+  queueStart(
+    ctx,
+    kind,
+    id,
+    sql`r.status = 'FAILED' AND r.wanted = 'RUNNING' AND ${idleLane(sql`r.id`)} AND ${guard}
+      AND (SELECT next.memory_mb > now.memory_mb OR next.disk_gb > now.disk_gb FROM packs now, packs next
+        WHERE now.id = r.pack_id AND next.id = r.next_pack_id)
+      ${kind === "sites" ? sql`AND r.move_host_id IS NULL` : sql``}`,
+  );
 
 /**
  * Statements for one batch: the chosen pack takes effect and containers get its limits; a site without enough memory

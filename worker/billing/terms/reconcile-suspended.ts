@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { queueStart } from "../../jobs/queue-start.ts";
 import { queueStop } from "../../jobs/queue-stop.ts";
-import { ofTermed, queueJob } from "../../jobs/insert.ts";
 import { type Termed } from "../../db/resource.ts";
 import { selectDue, type TermRow } from "./resource.ts";
 import { idleLane } from "../../db/job-conditions.ts";
@@ -25,10 +25,7 @@ export async function reconcileSuspended(ctx: Ctx): Promise<void> {
     }
   const waiting = sql`r.status = 'STOPPED' AND r.wanted = 'RUNNING' AND r.version IS NOT NULL AND ${idle}`;
   for (const row of await ctx.db.all<TermRow>(selectDue("databases", waiting))) {
-    await queueJob(ctx, "database.start", {
-      ...ofTermed("databases"),
-      from: sql`databases r WHERE r.id = ${row.id} AND ${waiting}`,
-    });
+    await queueStart(ctx, "databases", row.id, waiting);
     ctx.hosts.wake(row.hostId);
   }
 }
