@@ -193,6 +193,26 @@ describe("a log of two containers that is followed", () => {
   const bytesOf = (entries: readonly Entry[]) =>
     Buffer.concat(entries.map(([at, text]) => frame(1, `${at} ${text}\n`)));
 
+  const follow = async (
+    engine: Engine,
+    { tail, after }: { tail: number; after: string | null },
+    count: number,
+  ) => {
+    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
+    const got: SiteLogLine[] = [];
+    const over = new AbortController();
+    const follower = {
+      signal: over.signal,
+      deliver: (lines: SiteLogLine[]) => got.push(...lines),
+      window: null,
+      onAcknowledged: () => undefined,
+    };
+    await followSiteLog(logs, siteId, { tail, after, masks: [] }, follower);
+    await vi.waitUntil(() => got.length >= count, 10_000);
+    over.abort();
+    return got;
+  };
+
   /** What each has written at first, and then, while it is followed; both are read at moments of their own. */
   const followed = async (
     written: Record<string, [Entry[], Entry[]]>,
@@ -215,19 +235,7 @@ describe("a log of two containers that is followed", () => {
         yield await Promise.resolve(bytesOf((written[id] ?? []).flat()));
       },
     } as unknown as Engine;
-    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
-    const got: SiteLogLine[] = [];
-    const over = new AbortController();
-    const follower = {
-      signal: over.signal,
-      deliver: (lines: SiteLogLine[]) => got.push(...lines),
-      window: null,
-      onAcknowledged: () => undefined,
-    };
-    await followSiteLog(logs, siteId, { tail, after, masks: [] }, follower);
-    await vi.waitUntil(() => got.length >= count, 10_000);
-    over.abort();
-    return got;
+    return follow(engine, { tail, after }, count);
   };
   const [first, other] = ["1".repeat(64), "2".repeat(64)];
 
@@ -271,18 +279,7 @@ describe("a log of two containers that is followed", () => {
         throw new Error("ECONNRESET");
       },
     } as unknown as Engine;
-    const got: SiteLogLine[] = [];
-    const over = new AbortController();
-    const follower = {
-      signal: over.signal,
-      deliver: (lines: SiteLogLine[]) => got.push(...lines),
-      window: null,
-      onAcknowledged: () => undefined,
-    };
-    const logs = { engine, agentId: "agent", records, onStart: () => undefined };
-    await followSiteLog(logs, siteId, { tail: 10, after: time(0), masks: [] }, follower);
-    await vi.waitUntil(() => got.length === 2, 10_000);
-    over.abort();
+    const got = await follow(engine, { tail: 10, after: time(0) }, 2);
     expect(got.map(({ text }) => text)).toEqual(["a 1", "a 2"]);
   });
 

@@ -24,9 +24,11 @@ const shown = (one: Deployment, now = 0) =>
 it("what a host says of a failed deployment names settings as the dashboard labels them", () => {
   expect(
     headlineOf("Found no Dockerfile at the root: set rootDir to the folder of one. Or set dockerfilePath."),
-  ).toMatchObject({
+  ).toEqual({
     headline: "Found no Dockerfile at the root: set “Folder of the app” to the folder of one.",
     rest: "Or set “Dockerfile path”.",
+    line: null,
+    hasLines: false,
   });
   expect(headlineOf("Nothing listens: give it longer with startTimeoutSeconds.").headline).toBe(
     "Nothing listens: give it longer with “Seconds a new version may take to answer”.",
