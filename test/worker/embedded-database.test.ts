@@ -96,6 +96,15 @@ it("reads together are remembered each; beside a change none is", async () => {
   });
 });
 
+it("what is read in random order is asked for each time", async () => {
+  await database("memo-random", async (db, asked) => {
+    const read = () => db.prepare("SELECT id FROM t ORDER BY random()").all();
+    await read();
+    await read();
+    expect(asked()).toBe(2);
+  });
+});
+
 it("bytes, and what is larger than 256 kB, are asked for each time", async () => {
   await database("memo-5", async (db, asked) => {
     for (const value of ["x'00ff'", "hex(zeroblob(100000))"]) {
