@@ -729,10 +729,13 @@ const asDecided = [
 const metNobody = {
   vars_regexp: { "{http.error.message}": { pattern: "^(dial |no upstreams available)" } },
 };
-/** Of what reached an app, only a GET may be sent again. */
+/** Of what reached an app, only what changes nothing may be sent again (RFC 9110, section 9.2.1). */
 const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
   metNobody,
-  { method: ["GET"], not: [{ vars_regexp: { "{http.error.message}": { pattern: "headers exceeded" } } }] },
+  {
+    method: ["GET", "HEAD", "OPTIONS"],
+    not: [{ vars_regexp: { "{http.error.message}": { pattern: "headers exceeded" } } }],
+  },
 ];
 
 const failed = { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] };

@@ -126,12 +126,16 @@ function processorMs(): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** One POST over a connection of its own. */
-function post(body: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> {
+/** One request over a connection of its own. */
+function ask(
+  method: string,
+  body = "",
+  headers: Record<string, string> = {},
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     http
       .request(
-        { host: "127.0.0.1", port, method: "POST", agent: false, headers: { ...headers, Host: host } },
+        { host: "127.0.0.1", port, method, agent: false, headers: { ...headers, Host: host } },
         (response) => {
           let text = "";
           response
@@ -144,6 +148,21 @@ function post(body: string, headers: Record<string, string> = {}): Promise<{ sta
       .on("error", reject)
       .end(body);
   });
+}
+const post = (body: string, headers: Record<string, string> = {}) => ask("POST", body, headers);
+
+/** A replica that dies of the first request that it receives. */
+async function startDying(containerId: string) {
+  const server = http.createServer((_, response) => {
+    server.close();
+    server.closeAllConnections();
+    response.destroy();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    server,
+    target: { containerId, address: "127.0.0.1", port: (server.address() as AddressInfo).port },
+  };
 }
 
 beforeAll(async () => {
@@ -275,19 +294,7 @@ describe("the ingress", () => {
     ["", {}],
     [" of a site with rules", { stickySessions: true, headers: { "X-Own": "yes" } }],
   ])("has a GET%s on which one replica after the other dies wait for what serves next", async (_, rules) => {
-    const dying = async (containerId: string) => {
-      const server = http.createServer((_, response) => {
-        server.close();
-        server.closeAllConnections();
-        response.destroy();
-      });
-      await once(server.listen(0, "127.0.0.1"), "listening");
-      return {
-        server,
-        target: { containerId, address: "127.0.0.1", port: (server.address() as AddressInfo).port },
-      };
-    };
-    const replicas = [await dying("first"), await dying("second")];
+    const replicas = [await startDying("first"), await startDying("second")];
     const next = await startVersion("next");
     await routes.route(
       "site_1",
@@ -308,6 +315,21 @@ describe("the ingress", () => {
     next.stop();
     await routes.unroute("site_1");
   });
+
+  it.each(["HEAD", "OPTIONS"])(
+    "sends a %s, which changes nothing, again when a container dies of it",
+    async (method) => {
+      const first = await startDying("first");
+      const next = await startVersion("next");
+      await routes.route("site_1", [host], [first.target]);
+      const asking = ask(method);
+      await vi.waitUntil(() => !first.server.listening);
+      await routes.route("site_1", [host], [next.target]);
+      expect(await asking).toEqual({ status: 200, text: method === "HEAD" ? "" : "next" });
+      next.stop();
+      await routes.unroute("site_1");
+    },
+  );
 
   it("does no POST twice while replicas die under load, and refuses few", async () => {
     const received = new Map<string, number>();
