@@ -123,7 +123,22 @@ const staticConfig = (port: number) => ({
 const containers: { id: string; agentId: string }[] = [];
 type Place = { port: number; agentId?: string; processorMs: () => number };
 
-async function start(kind: "shipped" | "without log" | "static"): Promise<Place> {
+type Ingress = "shipped" | "without log" | "static";
+
+function environmentOf(kind: Ingress, shipped: readonly string[], port: number): string[] {
+  if (kind === "shipped") return [...shipped];
+  const name = "BERTH_CADDY_CONFIG";
+  const isConfig = (one: string) => one.startsWith(name);
+  const text = shipped
+    .filter(isConfig)
+    .map((piece) => piece.slice(piece.indexOf("=") + 1))
+    .join("");
+  const config = kind === "static" ? staticConfig(port) : withoutLog(JSON.parse(text) as Config);
+  const others = shipped.filter((one) => !isConfig(one) && !(kind === "static" && one.startsWith("GO")));
+  return [...others, `${name}=${JSON.stringify(config)}`];
+}
+
+async function start(kind: Ingress): Promise<Place> {
   const agentId = `bench${randomBytes(6).toString("hex")}`;
   const port = await freePort();
   const { spec } = ingressContainer(agentId, {
@@ -133,15 +148,7 @@ async function start(kind: "shipped" | "without log" | "static"): Promise<Place>
     statusPort,
     tls: null,
   });
-  const name = "BERTH_CADDY_CONFIG=";
-  const env = (spec.Env ?? []).flatMap((one) => {
-    if (kind === "static" && one.startsWith("GO")) return [];
-    if (kind === "shipped" || !one.startsWith(name)) return [one];
-    const config =
-      kind === "static" ? staticConfig(port) : withoutLog(JSON.parse(one.slice(name.length)) as Config);
-    return [`${name}${JSON.stringify(config)}`];
-  });
-  const id = await startIngress(engine, { ...spec, Env: env });
+  const id = await startIngress(engine, { ...spec, Env: environmentOf(kind, spec.Env ?? [], port) });
   containers.push({ id, agentId });
   while (!(await answers(port))) await delay(50);
   const { pid = 0 } = (await engine.inspectContainer(id)) ?? {};

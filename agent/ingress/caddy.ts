@@ -156,9 +156,9 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
-    errors: { routes: unmet(settings, maxWebSockets, "visitors", trustedProxies) },
     ...trusting(trustedProxies),
   };
+  const onceUnmet = unmet(settings, maxWebSockets, "visitors", trustedProxies);
   const routes = routesFor(settings, maxWebSockets, trustedProxies, "visitors");
   return {
     admin: { disabled: true, config: { persist: false } },
@@ -169,6 +169,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
         servers: {
           sites: {
             ...common,
+            ...((!tls || trustedProxies.length > 0) && onceUnmet),
             listen: [addressPort(address, port)],
             protocols: ["h1"],
             routes: tls ? [...servedBehindProxy(trustedProxies, routes), toHttps(tls)] : routes,
@@ -181,12 +182,13 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
             listen: [`${peersAddress}:${settings.statusPort}`],
             protocols: ["h1", "h2c"],
             max_header_bytes: maxHeaderBytes + 4096,
-            errors: { routes: unmet(settings, maxWebSockets, "peers", thisHost) },
+            ...unmet(settings, maxWebSockets, "peers", thisHost),
             routes: routesFor(settings, maxWebSockets, thisHost, "peers"),
           },
           ...(tls && {
             secure: {
               ...common,
+              ...onceUnmet,
               listen: [addressPort(address, tls.port)],
               // HTTP/3 takes the same port of UDP. Where a firewall closes it, browsers stay with HTTP/2.
               protocols: ["h1", "h2", "h3"],
@@ -574,7 +576,7 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
     max_header_bytes: maxHeaderBytes + 4096,
     // Only this host reaches it.
     trusted_proxies: { source: "static", ranges: thisHost },
-    errors: { routes: unmet(settings, maxWebSockets, "below", thisHost) },
+    ...unmet(settings, maxWebSockets, "below", thisHost),
     routes: [
       {
         handle: [
@@ -652,7 +654,7 @@ const allowed = (
       },
     ],
   ),
-  ...asDecided,
+  invoke("asDecided"),
   ...byKind(settings, maxWebSockets, {
     name: upstreamVar,
     suffixes: ["dup", "dws"],
@@ -740,6 +742,10 @@ const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
 
 const failed = { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] };
 
+/** What stands several times in a server is named, as Caddy makes each of its proxies, with all that they hold, as often as they stand there. */
+const named = (routes: object[]) => ({ handle: [{ handler: "subroute", routes }] });
+const invoke = (name: string) => ({ handle: [{ handler: "invoke", name }] });
+
 /**
  * A request that met nobody waits at the responder until its site is there again, and is sent once more: one that was decided on as it
  * was decided. On the way of sites with rules, nothing else passes. It waits twice where whom it was sent to died as well, as a
@@ -750,7 +756,7 @@ function unmet(
   maxWebSockets: number,
   from: From,
   trustedProxies: readonly string[],
-): object[] {
+): { named_routes: Record<string, object>; errors: { routes: object[] } } {
   const isBelow = from === "below";
   const visitor = isBelow ? visitorAsTold : visitorAsMet(trustedProxies);
   const how = { freshMs: 10, retries: 3 };
@@ -788,15 +794,30 @@ function unmet(
     ],
     terminal: true,
   });
-  const twice = (routes: object[]) => ({
-    handle: [{ handler: "subroute", routes, errors: { routes: [waiting([metNobody], routes), failed] } }],
+  const twice = (name: string) => ({
+    handle: [
+      {
+        handler: "subroute",
+        routes: [invoke(name)],
+        errors: { routes: [waiting([metNobody], [invoke(name)]), failed] },
+      },
+    ],
   });
-  return [
-    ...(isBelow ? [] : [dotAtEnd, notHostName]),
-    waiting(matches, [...asDecided, twice(decidedOn)]),
-    ...(isBelow ? [] : [waiting(mayBeSentAgain, [twice(asMet)])]),
-    failed,
-  ];
+  return {
+    named_routes: {
+      asDecided: named(asDecided),
+      decidedOn: named(decidedOn),
+      ...(!isBelow && { asMet: named(asMet) }),
+    },
+    errors: {
+      routes: [
+        ...(isBelow ? [] : [dotAtEnd, notHostName]),
+        waiting(matches, [invoke("asDecided"), twice("decidedOn")]),
+        ...(isBelow ? [] : [waiting(mayBeSentAgain, [twice("asMet")])]),
+        failed,
+      ],
+    },
+  };
 }
 
 /** Methods and bodies stay as they are (RFC 9110, 15.4.9). Challenges of ACME are answered before any route. */
