@@ -108,7 +108,11 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
           ? "Nothing is known about the machine yet"
           : `${counted(host.cpuCount, "core", "cores")}, agent ${host.agentVersion ?? "unknown"}`}
         {host.region !== null && `, region ${host.region}`}
-        {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
+        {host.offlineSince !== null && (
+          <>
+            , disconnected <Time at={host.offlineSince} />
+          </>
+        )}
       </p>
       <Used host={host} usage={usage} />
       {host.memoryMb !== null && host.freeMemoryMb !== null && (

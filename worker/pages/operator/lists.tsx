@@ -29,7 +29,7 @@ const Owner = ({ id, email }: { id: string; email: string }) => (
 const FailingBackups = ({ failing }: { failing: readonly Failing[] }) => (
   <Card title="Backups that fail" id="failing" tone="fail">
     <table class="roomy">
-      <Head columns={["Of", "Since", "Why"]} />
+      <Head columns={["Of", "First failed", "Why"]} />
       <tbody>
         {failing.map(({ id, accountId, type, since, times, reason }) => (
           <tr>
@@ -61,7 +61,7 @@ const LastBackup = ({ database }: { database: DatabaseForOperator }) => (
     )}
     {database.backupsFailingSince !== null && (
       <div class="bad small">
-        failing since <Time at={database.backupsFailingSince} />
+        began to fail <Time at={database.backupsFailingSince} />
       </div>
     )}
   </td>

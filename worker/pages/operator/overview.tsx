@@ -69,7 +69,11 @@ export const operatorOverview: Screen = {
             figure={`${queue.waiting} waiting`}
           >
             {queue.running} running{queue.stuck > 0 && `, ${queue.stuck} stuck`}
-            {queue.oldestWaitingAt !== null && <>, the oldest since {<Time at={queue.oldestWaitingAt} />}</>}
+            {queue.oldestWaitingAt !== null && (
+              <>
+                , the oldest queued <Time at={queue.oldestWaitingAt} />
+              </>
+            )}
           </Tile>
           <Tile
             title="Deployments"
