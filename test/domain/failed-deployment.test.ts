@@ -11,6 +11,7 @@ const around: Around = {
 };
 const failed = (error: string, durations: Partial<typeof none> = {}) => ({
   siteId,
+  ref: null,
   status: "FAILED" as const,
   error,
   durations: { ...none, ...durations },
@@ -159,6 +160,13 @@ describe("a known cause", () => {
     const alone = { ...around, largerPack: null, lastGood: null };
     expect(explainFailure(failed("No host took this within 60 minutes."), alone).fixes).toEqual([
       { summary: "Deploy again.", operation: "patchSite", input: { id: siteId, action: "deploy" } },
+    ]);
+    expect(explainFailure({ ...failed("The host was interrupted."), ref: "v2" }, alone).fixes).toEqual([
+      {
+        summary: "Deploy again.",
+        operation: "patchSite",
+        input: { id: siteId, action: "deploy", ref: "v2" },
+      },
     ]);
     const outOfMemory = "The app was killed because it used more memory than its pack has.";
     expect(explainFailure(failed(outOfMemory), alone).fixes).toEqual([]);

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
+import { deployAgain } from "../../worker/pages/sites/failure.tsx";
 import { fieldsOf, visitorWith } from "./pages.ts";
 import {
   account,
@@ -425,6 +426,24 @@ describe("a failed deployment", () => {
     expect((await site(key, siteId)).port).toBe(8080);
     expect(await finishNext(on, deployResult)).toMatchObject({ args: { run: { port: 8080 } } });
     expect((await page(made)).text).toContain("version #3 serves now");
+    on.close();
+  });
+
+  it("says what is deployed anew: the newest commit, or what was asked for instead", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const newest = await failedDeployment(on, siteId, "The host was interrupted.");
+    expect((await page(newest)).text).toContain("Deploy the newest commit");
+    const { deploymentId } = (
+      await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, { action: "deploy", ref: "v2" })
+    ).body;
+    const { job, attempt } = await on.next("job");
+    await fail(on, job, attempt, wrongPort);
+    const { text } = await page(`/deployments/${deploymentId}`);
+    expect([text.includes("Deploy again"), text.includes("Deploy the newest commit")]).toEqual([true, false]);
+    expect(deployAgain({ deployType: "image" }, null)).toBe("Deploy again");
+    await post(`/sites/${siteId}`, "fix:0", { deployment: deploymentId, fix: "0" });
+    expect(await finishNext(on, deployResult)).toMatchObject({ args: { source: { branch: "v2" } } });
     on.close();
   });
 

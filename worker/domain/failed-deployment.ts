@@ -3,6 +3,8 @@ import type { DeploymentStatus } from "../../protocol/states.ts";
 
 type Failed = {
   siteId: string;
+  /** What was asked for instead of the newest commit of the site's branch. */
+  ref: string | null;
   status: DeploymentStatus;
   error: string | null;
   durations: Record<"clone" | "build" | "start" | "swap", number | null>;
@@ -33,9 +35,9 @@ export function stepOf({ error, durations, startedAt }: Failed): DeploymentStep 
 
 const settings = (siteId: string, changed: object): Fix["input"] => ({ id: siteId, settings: changed });
 
-type Cause = { code: string; sign: RegExp; fix?: (around: Around, found: string[], siteId: string) => Fix[] };
+type Cause = { code: string; sign: RegExp; fix?: (around: Around, found: string[], failed: Failed) => Fix[] };
 
-const larger = ({ largerPack }: Around, _: string[], siteId: string): Fix[] =>
+const larger = ({ largerPack }: Around, _: string[], { siteId }: Failed): Fix[] =>
   largerPack === null
     ? []
     : [
@@ -46,8 +48,12 @@ const larger = ({ largerPack }: Around, _: string[], siteId: string): Fix[] =>
         },
       ];
 
-const again = (_: Around, __: string[], siteId: string): Fix[] => [
-  { summary: "Deploy again.", operation: "patchSite", input: { id: siteId, action: "deploy" } },
+const again = (_: Around, __: string[], { siteId, ref }: Failed): Fix[] => [
+  {
+    summary: "Deploy again.",
+    operation: "patchSite",
+    input: { id: siteId, action: "deploy", ...(ref !== null && { ref }) },
+  },
 ];
 
 /** Known causes by what the error says; the first that fits is taken. `$1` of a sign is given to its fixes. */
@@ -61,7 +67,7 @@ const causes: Cause[] = [
   {
     code: "wrong_port",
     sign: /Nothing listens on port \d+, but the app listens on (\d+)(?:, \d+)*: /,
-    fix: (_, [port = ""], siteId) => [
+    fix: (_, [port = ""], { siteId }) => [
       {
         summary: `Set the site's port to ${port}, then deploy again.`,
         operation: "patchSite",
@@ -77,7 +83,7 @@ const causes: Cause[] = [
   {
     code: "health_check_failed",
     sign: /The health check (\S+) did not succeed within (\d+) s/,
-    fix: (around, [path = "", seconds = ""], siteId) => [
+    fix: (around, [path = "", seconds = ""], { siteId }) => [
       {
         summary: `Accept any answer instead of a success of ${path}, then deploy again.`,
         operation: "patchSite",
@@ -89,7 +95,7 @@ const causes: Cause[] = [
   {
     code: "not_listening",
     sign: /Nothing listens on port \d+ after (\d+) s/,
-    fix: (around, [seconds = ""], siteId) => longer(around, Number(seconds), siteId),
+    fix: (around, [seconds = ""], { siteId }) => longer(around, Number(seconds), siteId),
   },
   {
     code: "missing_variable",
@@ -138,7 +144,7 @@ export function explainFailure(failed: Failed, around: Around): Explained {
   const error = failed.error ?? "";
   const exit = /exited with code (\d+)|exit code:? (\d+)|last with code (\d+)/.exec(error);
   const found = causeIn(error);
-  const fixes = found?.fix?.(around, (found.match ?? []).slice(1), failed.siteId) ?? [];
+  const fixes = found?.fix?.(around, (found.match ?? []).slice(1), failed) ?? [];
   if (around.lastGood !== null)
     fixes.push({
       summary: `Roll back to deployment ${around.lastGood.number}, which was live.`,

@@ -23,7 +23,7 @@ import {
   wholeMs,
   type Step,
 } from "./deployment-words.tsx";
-import { FailureCard, headlineOf } from "./failure.tsx";
+import { deployAgain, FailureCard, headlineOf } from "./failure.tsx";
 import { ShortCommit } from "./frame.tsx";
 
 const stepWords: Record<Step["state"], Parameters<typeof Status>[0]> = {
@@ -252,7 +252,7 @@ export const deploymentPage: Screen = {
                   !["PENDING", "SUSPENDED", "DELETING"].includes(site.status) && (
                     <Act
                       id="redeploy"
-                      label="Deploy again"
+                      label={deployAgain(site, ref)}
                       about={site.name}
                       kind={status === "FAILED" ? "primary" : ""}
                     />

@@ -43,12 +43,16 @@ const settingLabels: Record<string, string> = {
   healthCheckPath: "the health check",
 };
 
+/** Without a ref, a site's branch may have a newer commit than the deployment had. */
+export const deployAgain = ({ deployType }: Pick<Site, "deployType">, ref: unknown): string =>
+  deployType === "github" && typeof ref !== "string" ? "Deploy the newest commit" : "Deploy again";
+
 /** What a button that applies the fix says; null: it has no button. */
-function labelOf({ operation, input, summary }: Fix): string | null {
+function labelOf({ operation, input, summary }: Fix, site: Pick<Site, "deployType">): string | null {
   if (operation === "rollbackSite")
     return summary.replace(/^Roll back to deployment (\d+).*/, "Roll back to #$1");
   if (operation !== "patchSite") return null;
-  if (input["action"] === "deploy") return "Deploy again";
+  if (input["action"] === "deploy") return deployAgain(site, input["ref"]);
   const settings = input["settings"];
   const [[name, value] = []] = Object.entries(settings ?? {}) as [string, unknown][];
   if (name === "port") return `Set port to ${String(value)} and deploy`;
@@ -99,7 +103,7 @@ export const FailureCard = ({
   const serves = current !== null && current.id !== deployment.id && site.status === "RUNNING";
   const place = cause === null ? undefined : placesOf[cause.code]?.(here);
   const labelled = fixes.flatMap((fix, index) => {
-    const label = labelOf(fix);
+    const label = labelOf(fix, site);
     return label === null ? [] : [{ label, index }];
   });
   return (
@@ -156,8 +160,9 @@ export const FailureCard = ({
 export async function applyFix(ctx: Ctx, deploymentId: string, index: number): Promise<Done> {
   const { fixes, deployment } = await call(ctx, "explainDeployment", { id: deploymentId });
   const fix = fixes[index];
-  const { siteId } = await call(ctx, "getDeployment", { id: deploymentId });
-  if (!fix || labelOf(fix) === null)
+  const { siteId, ref } = await call(ctx, "getDeployment", { id: deploymentId });
+  const site = await call(ctx, "getSite", { id: siteId });
+  if (!fix || labelOf(fix, site) === null)
     throw conflict(`Deployment #${deployment.number} no longer offers this fix. Reload the page.`);
   if (fix.operation === "rollbackSite") {
     const target = String(fix.input["deploymentId"]);
@@ -167,7 +172,7 @@ export async function applyFix(ctx: Ctx, deploymentId: string, index: number): P
   if ("settings" in fix.input)
     await call(ctx, "patchSite", { id: siteId, settings: fix.input["settings"] as object });
   else if ("packId" in fix.input) throw conflict("Change the plan on the site's settings page.");
-  return deploy(ctx, siteId);
+  return deploy(ctx, siteId, ref === null ? {} : { ref });
 }
 
 /** Deploys, and leads to the deployment. */

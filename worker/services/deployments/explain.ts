@@ -70,6 +70,7 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     ? explainFailure(
         {
           siteId: deployment.siteId,
+          ref: deployment.ref,
           status: deployment.status,
           error: deployment.error,
           durations: { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs },
