@@ -243,6 +243,9 @@ describe("a site's pages", () => {
     const { text } = await page(`/sites/${siteId}`);
     expect(text).toContain(`<pre>${line}</pre>`);
     expect(text).toMatch(/<details id="last-lines"><summary>/);
+    // The deployment's own page has the whole log.
+    const [, own = ""] = /href="(\/deployments\/dep_\w+)#log"/.exec(text) ?? [];
+    expect((await page(own)).text).not.toContain("last-lines");
     on.close();
   });
 

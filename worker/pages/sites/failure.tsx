@@ -87,7 +87,7 @@ export const Why = ({ told: { headline, rest, line } }: { told: Told }) => (
   </>
 );
 
-/** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is. */
+/** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is, unless beside it. */
 export const FailureCard = ({
   site,
   explained: { deployment, error, lastLines, fixes, cause },
@@ -145,7 +145,7 @@ export const FailureCard = ({
             Ask the assistant
           </a>
         </div>
-        {lastLines.length > 0 && (
+        {log !== undefined && lastLines.length > 0 && (
           <details id="last-lines" open={told.hasLines && told.line === null}>
             <summary>Last lines of the log</summary>
             <pre class="last-lines">{lastLines.slice(-15).map(plain).join("\n")}</pre>
