@@ -1239,6 +1239,33 @@ describe("without a model", () => {
     expect((await command(key, "make_coffee")).message).toContain("There is no tool");
   });
 
+  it("whoever misses a tool's name reads the tools that come near, and all only where none does", async () => {
+    const key = await account();
+    const named = async (message: string) => {
+      const { message: said } = await command(key, message);
+      expect(said).toContain("There is no tool");
+      return Object.keys(tools).filter((name) => new RegExp(`\\b${name}\\b`).test(said));
+    };
+    expect(await named("List my site")).toEqual(["list_sites"]);
+    expect(await named("restart shop")).toEqual(["restart_site", "restart_database"]);
+    expect((await command(key, "delete a site")).message).toContain("\n  site");
+    for (const unclear of ["hello", "what is wrong with my site?"])
+      expect(await named(unclear)).toEqual(Object.keys(tools));
+  });
+
+  it("a no says that nothing was done and costs nothing", async () => {
+    const key = await account();
+    await createSite(key, { name: "kept-on" });
+    const { pending } = (await command(key, "delete_site site=kept-on")).memory;
+    expect(await command(key, "No.", pending as never)).toMatchObject({
+      message: "Nothing was done, and nothing waits for your confirmation any more.",
+      isComplete: false,
+      toolCalls: [],
+      memory: { pending: undefined },
+    });
+    expect((await api<Page<unknown>>(key, "GET", "/sites")).body.data).toHaveLength(1);
+  });
+
   it("values are JSON as deep as a tool takes it, with brackets and quotes in their texts", async () => {
     const key = await account();
     const { siteId } = await createSite(key, { name: "deep" });

@@ -29,6 +29,9 @@ const help = (): string =>
     ),
   ].join("\n");
 
+const described = (some: readonly ToolName[]): string =>
+  some.map((name) => `${name}: ${tools[name].summary}`).join("\n");
+
 function helpOn(topic: string): string {
   if (isTool(topic)) {
     const schema = z.toJSONSchema(specOf(topic).input, { io: "input", unrepresentable: "any" });
@@ -43,7 +46,7 @@ function helpOn(topic: string): string {
     return [`${topic}: ${specOf(topic).summary}`, ...lines].join("\n");
   }
   const group = names.filter((name) => tools[name].group === topic);
-  return group.length > 0 ? group.map((name) => `${name}: ${tools[name].summary}`).join("\n") : help();
+  return group.length > 0 ? described(group) : help();
 }
 
 /** Where the text, list or object of JSON that begins there ends; null: nowhere. */
@@ -114,12 +117,35 @@ function inputOf(tool: ToolName, written: Record<string, string>): Record<string
 const readingIn = (message: string): Command | undefined =>
   changes.test(message) ? undefined : readings.find(([words]) => words.test(message))?.[1];
 
+const maxLikely = 8;
+const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => word.replace(/s$/, ""));
+
+/** The tools that have the most words in common with a message; none if these are too many to tell what is meant. */
+function likelyIn(message: string): ToolName[] {
+  const said = new Set(wordsOf(message));
+  const common = names.map((name) => wordsOf(name).filter((word) => said.has(word)).length);
+  const most = Math.max(...common);
+  const likely = most === 0 ? [] : names.filter((_, at) => common[at] === most);
+  return likely.length > maxLikely ? [] : likely;
+}
+
+function unknown(message: string, name: string): string {
+  const [likely, ...others] = likelyIn(message);
+  const refused = `There is no tool “${name.slice(0, 60)}”.`;
+  if (likely === undefined) return `${refused}\n\n${help()}`;
+  const about = others.length === 0 ? helpOn(likely) : described([likely, ...others]);
+  return `${refused} “help” lists all. Did you mean this?\n\n${about}`;
+}
+
 /** Parses a message as a command, for installations without a model. */
 export function readCommand(message: string): Command {
   const [, name = "", rest = ""] = /^\s*(\S+)([^]*)$/.exec(message) ?? [];
   if (name === "help") return { answer: rest.trim() ? helpOn(rest.trim()) : help() };
-  if (!isTool(name))
-    return readingIn(message) ?? { answer: `There is no tool “${name.slice(0, 60)}”.\n\n${help()}` };
+  if (!isTool(name)) return readingIn(message) ?? { answer: unknown(message, name) };
   const written = pairsIn(rest);
   return written
     ? { tool: name, input: inputOf(name, written) }

@@ -1,6 +1,6 @@
 import { readsOnly, type ToolGroup } from "../../protocol/api/tools.ts";
 import { jsonIn } from "../../protocol/json.ts";
-import { isYes } from "../../protocol/yes.ts";
+import { isNo, isYes } from "../../protocol/yes.ts";
 import {
   ModelRefused,
   type Model,
@@ -98,6 +98,8 @@ export async function converse(
   const isWord = asked.confirm !== undefined || (!model && isYes(asked.message));
   if (!agreed && isWord) return turn.confirmedNothing(memory.pending, nowMs);
   // Any other message withdraws the pending action.
+  if (!model && !agreed && isNo(asked.message))
+    return turn.end("Nothing was done, and nothing waits for your confirmation any more.", false);
   const results = agreed ? await turn.confirmed(agreed) : null;
   if (!model) return turn.end(commandAnswer(results ?? (await turn.command(asked.message))), true);
   try {
