@@ -119,13 +119,56 @@ describe("a start script that builds first", () => {
     const files = { "package.json": JSON.stringify({ scripts: { start, build: "tsc" } }) };
     return startNotes(sourcesOf(files), plan(files, overrides));
   };
+  const started = (scripts: object, files = {}, overrides = {}) => {
+    const found = node({ name: "app", scripts }, files, overrides);
+    return found.kind === "node" ? found.startCommand : found.kind;
+  };
 
   it.each([
-    ["npm run build && node dist/server.js", " node dist/server.js"],
-    ["pnpm build && NODE_ENV=production node .", " NODE_ENV=production node ."],
+    ["npm run build && node dist/server.js", "node dist/server.js"],
+    ["pnpm build && NODE_ENV=production node .", "NODE_ENV=production node ."],
+    ["tsc --build&&node dist", "node dist"],
+    ["npm run build && npm run migrate && node .", "npm run migrate && node ."],
+    ["yarn build && echo '\n# a' && node .", "echo '\n# a' && node ."],
+  ])("is run without its build, which is done by then: %j", (start, rest) =>
+    expect(started({ start, build: "tsc --build" })).toBe(rest),
+  );
+
+  it("builds in a script before it, which is not run", () =>
+    expect(started({ prestart: "npm run build", start: "node dist", build: "tsc" })).toBe("node dist"));
+
+  it("for a dev server leaves files", () =>
+    expect(started({ start: "npm run build && vite preview", build: "vite build" })).toBe("site"));
+
+  it.each([
+    ["other code", { start: "npm run build:api && node .", build: "tsc" }],
+    ["more than the build", { prestart: "npm run build && npm run seed", start: "node .", build: "tsc" }],
+    [
+      "a build of its own after another script",
+      { prestart: "echo", start: "npm run build && node .", build: "tsc" },
+    ],
+    ["for what npm tells its scripts", { start: "npm run build && node $npm_package_main", build: "tsc" }],
+    [
+      "in turn with what comes after it",
+      { start: "npm run build && node .", build: "tsc", poststart: "echo" },
+    ],
+  ])("is run whole where it builds %s", (_, scripts) => expect(started(scripts)).toBe("npm start"));
+
+  it("is run whole by Yarn's Plug'n'Play, without which Node finds no package", () => {
+    const scripts = { start: "yarn build && node .", build: "tsc" };
+    const files = { "yarn.lock": "__metadata:\n  version: 8\n", ".pnp.cjs": "" };
+    expect(started(scripts, files)).toBe("yarn start");
+  });
+
+  it("is named where the owner's command builds the app", () =>
+    expect(notes("npm run build && node dist", { buildCommand: "make" })).toEqual([
+      "The start script builds the app each time it starts, in the memory of its pack, though it is built by then: set startCommand to node dist.",
+    ]));
+
+  it.each([
     ["tsc -p . && node dist", " node dist"],
-    ["yarn build && echo '\n# a' && node .", " what comes after that"],
-  ])("is named, as what it builds is there: %j", (start, rest) =>
+    ["tsc -p . && echo '\n# a' && node .", " what comes after that"],
+  ])("by another command than the build is named: %j", (start, rest) =>
     expect(notes(start)).toEqual([
       `The start script builds the app each time it starts, in the memory of its pack, though it is built by then: set startCommand to${rest}.`,
     ]),

@@ -281,6 +281,14 @@ describe("a Node app", () => {
         scripts: { start: "npm run build && node dist", build: "tsc" },
         devDependencies: { typescript: "5" },
       },
+      { start: "node dist", isPruned: true },
+    ],
+    [
+      "a build before the start that no other builds",
+      {
+        scripts: { start: "npm run compile && node dist", compile: "tsc", build: "echo" },
+        devDependencies: { typescript: "5" },
+      },
       { start: "npm start", isPruned: false },
     ],
     [

@@ -9,7 +9,7 @@ import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
 import { withNx } from "./nx.ts";
 import { notFound } from "./not-found.ts";
 import { programOf } from "./package-manager.ts";
-import { readPackageJson, scriptOf, type PackageJson } from "./package-json.ts";
+import { readPackageJson, scriptOf, withoutSecondBuild, type PackageJson } from "./package-json.ts";
 import { asOwnerSays } from "./owner.ts";
 import type { Backend, BackendPlan, Plan } from "./plan.ts";
 import { detectPhp } from "./php.ts";
@@ -36,7 +36,8 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
 
 function planOf(sources: Sources, overrides: Overrides): Plan {
   const whole = readPackageJson(sources);
-  const manifest = whole && withUsedAdapters(sources, whole);
+  const used = whole && withUsedAdapters(sources, whole);
+  const manifest = used && overrides.buildCommand === null ? withoutSecondBuild(used) : used;
   const folder = servedFolder(overrides);
   if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
   if (manifest !== null) demandNoWorker(sources, manifest, overrides);

@@ -119,7 +119,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
   const startCommand =
     given ??
     direct?.command ??
-    scriptCommand(manifest, programOf(build.packageManager), whole) ??
+    startOf(sources, manifest, build, whole) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null) throw startsNothing(sources, build);
@@ -250,6 +250,19 @@ function scriptCommand(manifest: PackageJson, program: string, whole: PackageJso
     return "cd .medusa/server && npm start";
   const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(whole, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
+}
+
+/** The script by its text where not all of it is run; without node_modules, the package manager alone finds packages. */
+function startOf(
+  sources: Sources,
+  manifest: PackageJson,
+  { packageManager, plugAndPlay }: NodeBuild,
+  whole: PackageJson,
+): string | null {
+  const program = programOf(packageManager);
+  const command = scriptCommand(manifest, program, whole);
+  const isWhole = isDeepStrictEqual(manifest.scripts, readPackageJson(sources)?.scripts);
+  return isWhole || plugAndPlay || command !== `${program} start` ? command : scriptOf(manifest, "start");
 }
 
 const plainNode = /^(?:[A-Z_]+=[\w./:-]*\s+)*node(?:\s+[\w./:=@,+-]+)+$/;

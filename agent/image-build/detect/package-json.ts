@@ -84,6 +84,27 @@ export function startScript(manifest: PackageJson): string | null {
   return runs === null || isForDevelopment(manifest, runs.trim()) ? null : script;
 }
 
+/**
+ * With what the start script does once it has built the app, as the build has by then: run again at each start, it would take the
+ * memory that the pack has for the app. Unchanged where it starts by anything else.
+ */
+export function withoutSecondBuild(manifest: PackageJson): PackageJson {
+  const name = buildScriptOf(manifest);
+  const { prestart, ...scripts } = manifest.scripts ?? {};
+  const isBuild = (command: unknown): boolean =>
+    typeof command === "string" &&
+    (/^(?:npm|pnpm|yarn|bun)(?: run)? ([\w:.-]+)$/.exec(command.trim())?.[1] === name ||
+      command.trim() === scriptOf(manifest, name ?? "")?.trim());
+  const start = scriptOf(manifest, "start");
+  const isFree =
+    name !== null && start !== null && !start.includes("npm_") && scripts["poststart"] === undefined;
+  if (isFree && isBuild(prestart)) return { ...manifest, scripts };
+  const [, first, rest] = /^([^&|;]+)&&\s*(\S.*)$/s.exec(start ?? "") ?? [];
+  return isFree && prestart === undefined && isBuild(first)
+    ? { ...manifest, scripts: { ...scripts, start: rest } }
+    : manifest;
+}
+
 const mostScripts = 20;
 
 /** A command, and the scripts that it runs in turn. */
