@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
@@ -531,6 +532,7 @@ function connect(
   return startLink({
     url: config.controlPlaneUrl,
     token: config.hostToken.reveal(),
+    instance: randomUUID(),
     runner,
     questionServer,
     streams,

@@ -20,6 +20,8 @@ type LinkOptions = {
   /** The control plane's address, http or https. */
   url: string;
   token: string;
+  /** Of this process. */
+  instance: string;
   runner: Runner;
   questionServer: QuestionServer;
   streams: StreamServer;
@@ -45,7 +47,8 @@ const welcomeWithinMs = 15_000;
 /** Milliseconds until the next attempt, with full jitter so that a fleet does not reconnect at once. */
 export function retryDelayMs(failures: number, end: SocketEnd, random: () => number): number {
   if (end.status === 401 || end.status === 403 || end.code === closeCodes.hostRemoved) return 60_000;
-  if (end.code === closeCodes.superseded) return 10_000 + random() * 5000;
+  if (end.code === closeCodes.superseded || (end.status === 409 && failures > 5))
+    return 10_000 + random() * 5000;
   const ceiling = Math.min(5000, 250 * 2 ** Math.min(failures, 10));
   return 50 + random() * ceiling;
 }
@@ -54,6 +57,7 @@ export function retryDelayMs(failures: number, end: SocketEnd, random: () => num
 export function startLink({
   url,
   token,
+  instance,
   runner,
   questionServer,
   streams,
@@ -68,6 +72,7 @@ export function startLink({
   random,
 }: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
+  const credentials = { token, instance };
   let failures = 0;
   let over = false;
   let socket: Socket | undefined;
@@ -78,7 +83,7 @@ export function startLink({
     let refused = false;
     let welcome: NodeJS.Timeout | undefined;
     const openedAt = performance.now();
-    const opened: Socket = openSocket(address, token, {
+    const opened: Socket = openSocket(address, credentials, {
       onOpen: (connection) => {
         welcome = setTimeout(() => connection.close(closeCodes.linkDead), welcomeWithinMs);
         send(connection, {
@@ -190,6 +195,8 @@ const typeIn = (text: string): string => /^\{"type":"(\w{1,20})"/.exec(text)?.[1
 function reasonOf({ code, status }: SocketEnd): string {
   if (status === 401 || status === 403)
     return "The control plane refuses this host's token: create the host again with it (BERTH_HOST_TOKEN in /etc/berth/agent.env). With another token, this agent does not recognize the sites and databases that run here";
+  if (status === 409)
+    return "Another agent with this host's token is connected, so this one is refused: run only one. If this machine is to be the host, stop the agent on the other one (systemctl disable --now berth-agent), then restart this one (systemctl restart berth-agent)";
   if (code === closeCodes.superseded)
     return "Another agent of this host has connected: run only one with this token";
   if (code === closeCodes.hostRemoved) return "This host was removed";

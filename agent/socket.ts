@@ -1,5 +1,11 @@
 import { WebSocket, type ClientOptions } from "ws";
-import { closeCodes, linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
+import {
+  closeCodes,
+  instanceHeader,
+  linkDeadSeconds,
+  maxFrameBytes,
+  pingSeconds,
+} from "../protocol/agent/messages.ts";
 
 export type Socket = { send(message: string | Uint8Array): void; close(code: number): void };
 
@@ -20,9 +26,13 @@ type Events = {
 type Options = ClientOptions & { closeTimeout: number };
 
 /** One connection, alive as long as pings are answered. `onEnd` is called exactly once. */
-export function openSocket(url: string, token: string, events: Events): Socket {
+export function openSocket(
+  url: string,
+  { token, instance }: { token: string; instance: string },
+  events: Events,
+): Socket {
   const options: Options = {
-    headers: { Authorization: `Bearer ${token}` },
+    headers: { Authorization: `Bearer ${token}`, [instanceHeader]: instance },
     perMessageDeflate: false,
     maxPayload: maxFrameBytes,
     handshakeTimeout: 10_000,

@@ -28,8 +28,9 @@ class Host {
 
   async connect(token: string): Promise<void> {
     const address = `${siteUrl.replace("http", "ws")}/agent/connect`;
+    const credentials = { token, instance: "bench" };
     await new Promise<void>((resolve, reject) => {
-      openSocket(address, token, {
+      openSocket(address, credentials, {
         onOpen: (socket) => {
           this.socket = socket;
           const facts = { cpuCount: 2, memoryMb: 16_384 };

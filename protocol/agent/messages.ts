@@ -32,6 +32,12 @@ export const unfitAnswer = {
 /** Streams that a host has open at once. */
 export const maxStreams = 40;
 
+/**
+ * Names the process of an agent when it connects: one that connects anew is another only if it started anew. Agents of before
+ * 1 December 2026 send none.
+ */
+export const instanceHeader = "X-Berth-Agent";
+
 /** Application-specific close codes (RFC 6455 §7.4.2). */
 export const closeCodes = {
   superseded: 4001,

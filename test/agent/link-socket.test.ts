@@ -36,14 +36,18 @@ const address = () => `ws://127.0.0.1:${(server.address() as AddressInfo).port}/
 const open = () =>
   new Promise<Socket>((resolve) => {
     const ofThisTest = ends;
-    const socket = openSocket(address(), "hst_secret", {
-      onOpen: resolve,
-      onText: (text) => texts.push(text),
-      onEnd: (end) => {
-        ofThisTest.push(end);
-        resolve(socket);
+    const socket = openSocket(
+      address(),
+      { token: "hst_secret", instance: "1" },
+      {
+        onOpen: resolve,
+        onText: (text) => texts.push(text),
+        onEnd: (end) => {
+          ofThisTest.push(end);
+          resolve(socket);
+        },
       },
-    });
+    );
   });
 const accepted = async () => (await once(sockets, "connection")) as [WebSocket, http.IncomingMessage];
 const ended = () => vi.waitUntil(() => ends.length > 0, 10_000);

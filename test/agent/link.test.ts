@@ -88,6 +88,7 @@ function start(slots = 2, questionServer = idleDesk): void {
   const end = startLink({
     url: hub.url,
     token: "token",
+    instance: "1",
     runner,
     questionServer,
     streams: noStreams,
@@ -500,5 +501,6 @@ describe("the link", () => {
     expect(retryDelayMs(50, cut, most)).toBeLessThanOrEqual(5050);
     expect(retryDelayMs(0, { code: 1006, status: 401 }, most)).toBe(60_000);
     expect(retryDelayMs(0, { code: 4001, status: null }, () => 0)).toBeGreaterThanOrEqual(10_000);
+    expect(retryDelayMs(6, { code: 1006, status: 409 }, () => 0)).toBeGreaterThanOrEqual(10_000);
   });
 });

@@ -1,7 +1,7 @@
 import { env, exports } from "cloudflare:workers";
 import { createHmac, randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
+import { instanceHeader, ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
 import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
@@ -174,11 +174,21 @@ export type Agent = {
   close(): void;
 };
 
+/** Asks for an agent's connection. @param instance names its process */
+export const connect = (token: string, instance?: string): Promise<Response> =>
+  call("/agent/connect", {
+    headers: {
+      Upgrade: "websocket",
+      Authorization: `Bearer ${token}`,
+      ...(instance !== undefined && { [instanceHeader]: instance }),
+    },
+  });
+
 /** An agent of a new host (or of `token`'s host), played by the test over the real link. */
-export async function agent(token?: {
-  id: string;
-  token: string;
-}): Promise<Agent & { token: { id: string; token: string } }> {
+export async function agent(
+  token?: { id: string; token: string },
+  instance?: string,
+): Promise<Agent & { token: { id: string; token: string } }> {
   const host =
     token ??
     (
@@ -186,9 +196,7 @@ export async function agent(token?: {
         name: uniqueName("host"),
       })
     ).body;
-  const response = await call("/agent/connect", {
-    headers: { Upgrade: "websocket", Authorization: `Bearer ${host.token}` },
-  });
+  const response = await connect(host.token, instance);
   const socket = response.webSocket;
   if (!socket) throw new Error(`connect answered ${response.status}`);
   const frames: ToAgent[] = [];

@@ -239,6 +239,8 @@ export const hosts = sqliteTable(
     updateProblem: text("update_problem"),
     /** What is wrong with its clock or old on it, as its agent last said. */
     machineProblems: text("machine_problems", { mode: "json" }).$type<string[]>().notNull().default([]),
+    /** Where another agent with its token tries to connect from, empty: an unknown address; null: none does. */
+    otherAgentFrom: text("other_agent_from"),
     /**
      * When its inventory was last compared with the record, and the memory of running containers unknown to the
      * record.

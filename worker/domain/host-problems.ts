@@ -8,6 +8,7 @@ type Condition = {
   ingressProblem: string | null;
   updateProblem: string | null;
   machineProblems: readonly string[];
+  otherAgentFrom: string | null;
 };
 
 /** An update of the kernel changes what a machine reports by less. */
@@ -26,6 +27,7 @@ export function hostProblems({
   ingressProblem,
   updateProblem,
   machineProblems,
+  otherAgentFrom,
 }: Condition): string[] {
   const isFull = diskFreeMb !== null && diskNeededMb !== null && diskFreeMb < diskNeededMb;
   const hasGrown =
@@ -36,6 +38,11 @@ export function hostProblems({
           `Its agent reports ${memoryMb} MB of memory; ${limitMb} MB are used until an operator accepts more, because a host in other hands could attract all new sites. If the machine has them, accept them on the page of hosts or by: berth hosts set ${id} memoryMb=${memoryMb}. If not, somebody else may have the host's token: remove the host.`,
         ]
       : []),
+    ...(otherAgentFrom === null
+      ? []
+      : [
+          `Another agent tries to connect with this host's token${otherAgentFrom && ` from ${otherAgentFrom}`}, and is refused because this host's was connected first. Perhaps its machine is a copy of this one, or the installer was run there with the same token: stop it there (systemctl disable --now berth-agent) and give that machine a host of its own. If it is to be this host from now on, stop the agent here first, then restart it there. If you know of no such machine, somebody else has the token: remove the host.`,
+        ]),
     ...(ingressProblem === null ? [] : [ingressProblem]),
     ...(isFull
       ? [

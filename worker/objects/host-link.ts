@@ -4,12 +4,14 @@ import {
   closeCodes,
   FromAgent,
   hostDeadSeconds,
+  instanceHeader,
   isOfOtherVersion,
   linkDeadSeconds,
   maxFrameBytes,
   unfitAnswer,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { isAnySecond, judgeAgent, type OtherAgent } from "../domain/other-agents.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
 import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
@@ -25,6 +27,7 @@ import { markOffline } from "../jobs/hosts/mark-offline.ts";
 import { recordCondition } from "../services/hosts/record-condition.ts";
 import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordFailingChecks } from "../services/hosts/record-failing-checks.ts";
+import { recordOtherAgent } from "../services/hosts/record-other-agent.ts";
 import { recordSlots } from "../services/hosts/record-slots.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -50,6 +53,8 @@ const connectWindow = { limit: 20, windowMs: 10_000 };
 type Attachment = {
   hostId: Id<"host">;
   epoch: number;
+  /** Names the agent's process; null: one of before this existed. */
+  instance: string | null;
   free: number;
   freeCommands: number;
   freeShort: number;
@@ -113,6 +118,13 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return Response.json({ error: "rate_limited" }, { status: 429, headers });
     }
     this.ctx.storage.kv.put("connects", hits);
+    const instance = request.headers.get(instanceHeader)?.slice(0, 64) ?? null;
+    const from = request.headers.get("CF-Connecting-IP");
+    if (instance !== null && (await this.refuses(instance, { hostId, from, now })))
+      return Response.json(
+        { error: "Another agent with this host's token is connected: run only one" },
+        { status: 409 },
+      );
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
     this.ctx.storage.kv.put("hostId", hostId);
@@ -122,15 +134,48 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     this.attach(server, {
       hostId,
       epoch,
+      instance,
       free: 0,
       freeCommands: 0,
       freeShort: 0,
       greeted: false,
       openedAt: now,
-      from: request.headers.get("CF-Connecting-IP"),
+      from,
     });
     await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** A second agent is refused and, once it is sure to be one, told of to the operator. */
+  private async refuses(
+    instance: string,
+    { hostId, from, now }: { hostId: Id<"host">; from: string | null; now: number },
+  ): Promise<boolean> {
+    const socket = this.current();
+    const connected = socket && {
+      instance: this.attached(socket).instance,
+      heardAt: this.heardAt(socket),
+    };
+    const { kv } = this.ctx.storage;
+    const judged = judgeAgent(kv.get<OtherAgent[]>("otherAgents") ?? [], instance, connected, now);
+    kv.put("otherAgents", judged.known);
+    if (judged.isSecond && kv.get("isSecondTold") === undefined)
+      await recordOtherAgent(this.context(hostId), hostId, from ?? "").then(
+        () => kv.put("isSecondTold", true),
+        (error: unknown) => logError({ otherAgent: hostId }, error),
+      );
+    return judged.isRefused;
+  }
+
+  /** The operator reads of a second agent as long as it tries to connect. */
+  private async forgetSecond(hostId: Id<"host">): Promise<void> {
+    const { kv } = this.ctx.storage;
+    if (kv.get("isSecondTold") === undefined) return;
+    if (isAnySecond(kv.get<OtherAgent[]>("otherAgents") ?? [], Date.now())) return;
+    await recordOtherAgent(this.context(hostId), hostId, null).then(
+      () => kv.delete("isSecondTold"),
+      (error: unknown) => logError({ otherAgent: hostId }, error),
+    );
   }
 
   private async openStream(request: Request): Promise<Response> {
@@ -378,6 +423,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   override async alarm(): Promise<void> {
     const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
     if (!hostId) return;
+    await this.forgetSecond(hostId);
     const socket = this.current();
     const heardAt = socket ? this.heardAt(socket) : Date.now();
     const deadAt = heardAt + hostDeadSeconds * 1000;

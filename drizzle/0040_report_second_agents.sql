@@ -1,0 +1,1 @@
+ALTER TABLE `hosts` ADD `other_agent_from` text;
