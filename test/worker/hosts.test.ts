@@ -23,12 +23,14 @@ import {
   api,
   bindings,
   call,
+  connect,
   createSite,
   deployResult,
   fail,
   finish,
   finishNext,
   hello,
+  hostIn,
   jobOf,
   operator,
   operatorCookie,
@@ -288,6 +290,32 @@ describe("a host", () => {
     expect(wait).toBeGreaterThan(10_000);
     expect(wait).toBeLessThanOrEqual(30_000);
     on.close();
+  });
+
+  it("that falls silent is found also where the clock was set back an hour since it connected", async () => {
+    const host = await hostIn("set-back");
+    const socket = (await connect(host.token)).webSocket;
+    const ponged = new Promise<void>((resolve) =>
+      socket?.addEventListener("message", ({ data }) => data === "pong" && resolve()),
+    );
+    socket?.accept();
+    socket?.send(JSON.stringify(hello()));
+    await vi.waitUntil(async () => (await hostRecord(host.id)).connected);
+    const link = bindings.HOST_LINK.get(bindings.HOST_LINK.idFromName(host.id));
+    await runInDurableObject(link, (_, state) => {
+      for (const one of state.getWebSockets())
+        one.serializeAttachment({
+          ...(one.deserializeAttachment() as object),
+          openedAt: Date.now() + 3_600_000,
+        });
+    });
+    socket?.send("ping");
+    await ponged;
+    vi.useFakeTimers({ now: Date.now() + 26_000, toFake: ["Date"] });
+    await runDurableObjectAlarm(link);
+    vi.useRealTimers();
+    expect(await hostRecord(host.id)).toMatchObject({ connected: false });
+    socket?.close();
   });
 
   it("can be created again with its token, so that its agent connects as before and recognizes what it runs", async () => {

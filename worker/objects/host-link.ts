@@ -590,8 +590,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
    * time.
    */
   private heardAt(socket: WebSocket): number {
-    const pingedAt = this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0;
-    return Math.max(this.attached(socket).openedAt, pingedAt);
+    // Not the later of both: a clock that was set back would have it heard in the future.
+    return this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? this.attached(socket).openedAt;
   }
 
   private attached(socket: WebSocket): Attachment {
