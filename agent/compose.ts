@@ -391,7 +391,7 @@ function watchContainers(
   signal: AbortSignal,
 ): void {
   const { agentId, engine, ingress, isolation, publicAccess } = host;
-  const readdressNext = openReaddressing(host);
+  const readdressNext = openReaddressing(host, signal);
   let isBack = false;
   const reviveAll = async () => {
     try {

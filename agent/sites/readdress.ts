@@ -72,16 +72,31 @@ async function changed(host: Host, siteId: string, containerId: string): Promise
   return isSame ? undefined : now;
 }
 
-/** The same for a container that starts or ends, in the order in which it does; what the engine hangs on holds up no other. */
-export function openReaddressing(host: Host): (siteId: string, containerId: string) => void {
+/**
+ * The same for a container that starts or ends, in the order in which it does; what the engine hangs on holds up no other. What fails, as
+ * on a disk that takes no writes, is tried again until it succeeds or the container starts or ends once more.
+ */
+export function openReaddressing(
+  host: Host,
+  signal: AbortSignal,
+  retryMs = 5000,
+): (siteId: string, containerId: string) => void {
   const underWay = new Map<string, Promise<void>>();
   return (siteId, containerId) => {
-    const work = (underWay.get(containerId) ?? Promise.resolve())
-      .then(() => readdress(host, siteId, containerId))
-      .catch((error) => log("error", "A container that started or ended was not routed anew", { error }))
-      .finally(() => {
-        if (underWay.get(containerId) === work) underWay.delete(containerId);
-      });
+    const before = underWay.get(containerId);
+    const untilDone = async (): Promise<void> => {
+      await before;
+      for (let isFirst = true; isFirst || underWay.get(containerId) === work; isFirst = false)
+        try {
+          return await readdress(host, siteId, containerId);
+        } catch (error) {
+          if (isFirst) log("error", "A container that started or ended was not routed anew", { error });
+          if (!(await delay(retryMs, true, { signal, ref: false }).catch(() => false))) return;
+        }
+    };
+    const work = untilDone().finally(() => {
+      if (underWay.get(containerId) === work) underWay.delete(containerId);
+    });
     underWay.set(containerId, work);
   };
 }

@@ -267,7 +267,7 @@ it("a container of which the engine never answers does not keep another one that
       },
     },
   } as unknown as Host;
-  const readdress = openReaddressing(host);
+  const readdress = openReaddressing(host, new AbortController().signal);
   for (const id of ["hangs", "one", "hangs", "two"]) readdress(id, id);
   await vi.waitUntil(() => addresses.length > 1, 10_000);
   expect(addresses).toEqual(["of one", "of two"]);
