@@ -15,6 +15,11 @@ describe("a Rust app", () => {
   it("is compiled with Cargo's caches kept, and its program and its own files are in the image", () =>
     expect(dockerfile({ ...app, "Cargo.lock": '[[package]]\nname = "openssl-sys"\n' })).toMatchSnapshot());
 
+  it("for browsers is compiled where something starts a server of its own", () => {
+    expect(plan({ ...app, "Trunk.toml": "", Procfile: "web: shop" })).toMatchObject({ kind: "rust" });
+    expect(plan({ ...app, "Trunk.toml": "" }, { startCommand: "shop" })).toMatchObject({ kind: "rust" });
+  });
+
   it.each<[string, Files, string | null]>([
     ["its package", app, "shop"],
     [

@@ -2252,6 +2252,29 @@ describe("a repository that is none of these is refused with what to do", () => 
       { "mkdocs.yml": "", "api/go.mod": "" },
       /in api: set rootDir/,
     ],
+    [
+      "Leptos",
+      {
+        "Cargo.toml": '[package]\nname = "a"\n\n[package.metadata.leptos]\noutput-name = "a"\n',
+        "src/main.rs": "",
+      },
+      /^Found Cargo\.toml: Leptos is not built without a Dockerfile\. Add one that builds it with cargo leptos build --release, or set startCommand\.$/,
+    ],
+    [
+      "Leptos in a workspace",
+      { "Cargo.toml": '[workspace]\nmembers = ["app"]\n\n[[workspace.metadata.leptos]]\nname = "a"\n' },
+      /^Found Cargo\.toml: Leptos /,
+    ],
+    [
+      "Dioxus",
+      { "Cargo.toml": "", "src/main.rs": "", "Dioxus.toml": "" },
+      /^Found Dioxus\.toml: Dioxus .* dx bundle/,
+    ],
+    [
+      "Trunk beside its page and tools of Node's",
+      { "Cargo.toml": "", "src/main.rs": "", "Trunk.toml": "", "index.html": "", "package.json": "{}" },
+      /Found Trunk\.toml: what Trunk bundles for browsers .* trunk build --release; .* \/site\/dist \/srv;/,
+    ],
     ["any configuration", { "config.toml": "[server]\n" }, /^Found neither a Dockerfile/],
     [
       "the root of a workspace",

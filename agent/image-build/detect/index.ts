@@ -15,7 +15,7 @@ import type { Backend, BackendPlan, Plan } from "./plan.ts";
 import { detectPhp } from "./php.ts";
 import { detectPython, planPython } from "./python.ts";
 import { detectRuby } from "./ruby.ts";
-import { detectRust } from "./rust.ts";
+import { demandNoBrowserApp, detectRust } from "./rust.ts";
 import { notesOf, procfileWeb, servedFolder, type Overrides, type Sources } from "./sources.ts";
 import { detectScript } from "./script.ts";
 import { detectSite, hasFramework, isStaticExport, planOfFiles, withFilesRules } from "./static.ts";
@@ -48,6 +48,7 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
     namedBackend(sources, overrides) === undefined;
   if (isOfNode && !isStaticExport(sources, manifest))
     return startsOneApp(detectNode(sources, manifest, overrides), sources, manifest, overrides);
+  demandNoBrowserApp(sources, overrides);
   const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null)

@@ -36,6 +36,25 @@ const others: Other[] = [
     servedAfter("ghcr.io/gohugoio/hugo", "hugo --minify", "public"),
   ],
 ];
+/** What Cargo alone compiles, but to a program that serves nothing. */
+export const forBrowsers: Other[] = [
+  [
+    /^Cargo\.toml$/,
+    "Leptos",
+    " that builds it with cargo leptos build --release, or set startCommand",
+    /^\[\[?(?:package|workspace)\.metadata\.leptos\]/m,
+  ],
+  [/^Dioxus\.toml$/, "Dioxus", " that builds it with dx bundle --platform web, or set startCommand"],
+  [
+    /^Trunk\.toml$/,
+    "what Trunk bundles for browsers",
+    servedAfter(
+      "rust:1",
+      "rustup target add wasm32-unknown-unknown && cargo install --locked trunk && trunk build --release",
+      "dist",
+    ),
+  ],
+];
 export const conda: Other = [
   /^environment\.ya?ml$/,
   "a conda environment",

@@ -1,3 +1,4 @@
+import { forBrowsers, notByItself } from "./not-found.ts";
 import {
   placeOf,
   present,
@@ -40,6 +41,14 @@ const compiledWith: typeof librariesOf = [
   ["prost-build", ["protobuf-compiler"]],
   ["clang-sys", ["libclang-dev"]],
 ];
+
+/** @throws JobError where what Cargo compiles is for browsers, and nothing starts a server */
+export function demandNoBrowserApp(sources: Sources, { startCommand }: Overrides): void {
+  const isOfCargo = sources.files.has("Cargo.toml");
+  const isStarted = startCommand !== null || procfileWeb(sources) !== null;
+  const refusal = isOfCargo && !isStarted ? notByItself(sources, forBrowsers) : null;
+  if (refusal !== null) throw refusal;
+}
 
 export function detectRust(sources: Sources, overrides: Overrides): RustPlan | null {
   if (!sources.files.has("Cargo.toml")) return null;
