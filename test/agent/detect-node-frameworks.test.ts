@@ -229,6 +229,23 @@ it.each<[string, string, string, boolean]>([
   },
 );
 
+it.each([
+  ["npm install --prefix client && npm run build --prefix client", true],
+  ["cd ./client && npm install && npm run build", true],
+  ["yarn --cwd client build", true],
+  ["npm run build:client", true],
+  ["npm run build --prefix admin", false],
+  ["cp -r client dist", false],
+])("so is what a server's build bundles in a folder of its own, as in MERN apps: %s", (build, isLet) => {
+  const scripts = { start: "node server", build, "build:client": "cd client && npm run build" };
+  const manifestIn = (version: string) => JSON.stringify({ dependencies: { "react-scripts": version } });
+  const files = { "client/package.json": manifestIn("4.0.3"), "admin/package.json": manifestIn("5.0.1") };
+  expect(node({ scripts }, files)).toMatchObject({ kind: "node", isOfWebpack4: isLet });
+  expect(node({ scripts: { start: "node server" } }, files, { buildCommand: build })).toMatchObject({
+    isOfWebpack4: isLet && build !== "npm run build:client",
+  });
+});
+
 it("Create React App is one page, also once it was ejected", () => {
   const scripts = { start: "node scripts/start.js", build: "node scripts/build.js" };
   expect(node({ scripts, dependencies: { "react-dev-utils": "12" } })).toMatchObject({

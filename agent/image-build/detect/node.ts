@@ -360,7 +360,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     isWorkspace,
     isOfWebpack4:
       major >= firstOpenSsl3 &&
-      Object.entries(ofWebpack4).some(([name, first]) => isBelow(manifest, name, first)),
+      [manifest, ...builtBelow(sources, manifest, overrides)].some((one) =>
+        Object.entries(ofWebpack4).some(([name, first]) => isBelow(one, name, first)),
+      ),
     environment: [
       ...frameworkEnvironment([manifest, installed], lockOf(root)),
       ...(runsPuppeteer(manifest) ? [puppeteerEnvironment] : []),
@@ -401,6 +403,17 @@ const ofWebpack4: Record<string, number> = {
   "@vue/cli-service": 5,
   "react-scripts": 5,
 };
+
+/** The apps in folders that the build enters, such as `client` of `npm run build --prefix client`. */
+function builtBelow(sources: Sources, manifest: PackageJson, { buildCommand }: Overrides): PackageJson[] {
+  const command = buildCommand ?? `npm run ${buildScriptOf(manifest) ?? ""}`;
+  const entered = scriptsBehind(manifest, command).flatMap((text) => [
+    ...text.matchAll(/(?:\s(?:--prefix|--cwd|-C)[ =]|\bcd )(?:\.\/)?([\w.-]{1,100})/g),
+  ]);
+  return entered.flatMap(
+    ([, folder = ""]) => parsePackageJson(textOf(sources, `${folder}/package.json`)) ?? [],
+  );
+}
 
 /** The owner's own command, and Turborepo, say themselves what is built. */
 const neededBuilds = (
