@@ -83,6 +83,18 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await inContainer("ls", "/tmp/owned")).toBe(2);
   });
 
+  it("and its restore is not among the statements on which its owner's time was spent", async () => {
+    const fresh = await host.provision("postgresql", "fresh");
+    const spent = () =>
+      host.psql(fresh, "SELECT query FROM pg_stat_statements WHERE query ~ '^CREATE TABLE (public.)?things'");
+    await host.psql(fresh, "CREATE TABLE things (id int)");
+    expect(await spent()).toContain("things");
+    expect(await host.restore(fresh, await host.backUp(fresh))).toBeNull();
+    expect(await spent()).toBe("");
+    await host.psql(fresh, "CREATE TABLE things_of_today (id int)");
+    expect(await spent()).toContain("things_of_today");
+  });
+
   it("with what is set of an extension, whose library a new session has not loaded", async () => {
     await anew();
     await own(`CREATE EXTENSION pg_trgm; SELECT similarity('a', 'b');

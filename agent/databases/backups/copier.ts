@@ -32,8 +32,10 @@ export type Copier = {
   settle?(server: Server): Promise<void>;
   /** Options that speed up a temporary server at the cost of durability. */
   hasty?: string[];
-  /** Extra resources for a server being filled, because rows are larger in transit than at rest. */
-  roomy?: { options: string[]; memoryMb(packMb: number): number };
+  /** Options of a server being filled. */
+  filling?: string[];
+  /** The memory of a server being filled, because rows are larger in transit than at rest. */
+  roomyMb?(packMb: number): number;
 };
 
 /** The program rejected its input. */

@@ -137,10 +137,10 @@ function copyContainer(
   const copier = copiers[spec.type];
   const command = copier.seed?.command ?? [
     ...engine.command(spec.limits),
-    ...(copier.roomy?.options ?? []),
+    ...(copier.filling ?? []),
     ...(volume === null ? (copier.hasty ?? []) : []),
   ];
-  const memoryMb = copier.roomy?.memoryMb(spec.limits.memoryMb) ?? spec.limits.memoryMb;
+  const memoryMb = copier.roomyMb?.(spec.limits.memoryMb) ?? spec.limits.memoryMb;
   return {
     name: copyName(jobId),
     Image: spec.image,

@@ -315,8 +315,10 @@ async function unlessLocked(root: Session, reader: User, dumped: Promise<unknown
 }
 
 export const mysql: Copier = {
-  // Client and server hold a row several times over. Events must not run in a copy that is to be compared.
-  roomy: { options: [largest, "--event-scheduler=OFF"], memoryMb: (packMb) => packMb * 2 + 512 },
+  // Events must not run in a copy that is to be compared.
+  filling: [largest, "--event-scheduler=OFF"],
+  // Client and server hold a row several times over.
+  roomyMb: (packMb) => packMb * 2 + 512,
   hasty: ["--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite"],
 
   /** Writes wait until both sessions, the dump's and the counting one, have begun the same snapshot. */

@@ -266,6 +266,8 @@ async function readMore(session: Session): Promise<Pick<Fingerprint, "settings" 
 }
 
 export const postgresql: Copier = {
+  // The statements of a restore are none of the owner's.
+  filling: ["-c", "pg_stat_statements.track=none"],
   hasty: [
     "-c",
     "fsync=off",
