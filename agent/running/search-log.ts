@@ -64,11 +64,8 @@ async function searchNow(
     (!from || at >= from) && (!to || at < to) && plain(shown).toLowerCase().includes(wanted);
   const containers = await containersOf(logs, siteId);
   let isWhole = true;
-  const found: Written[] = earlierLines(logs, siteId, {
-    containers,
-    places: new LogPlaces(null),
-    masks,
-  }).filter(({ line }) => isWanted(line));
+  const found: Written[] = [];
+  const read: string[] = [];
   const keep = (written: Written) => {
     if (!isWanted(written.line)) return;
     found.push(written);
@@ -80,17 +77,24 @@ async function searchNow(
     const shown = await lineMaker(logs.engine, containerId, masks);
     const isEnded = (await logs.engine.inspectContainer(containerId))?.running === false;
     const parser = new LogParser();
+    let isRead = false;
     const request = { tail: "all" as const, since: from ? engineTimeBefore(from) : null };
     try {
-      for await (const chunk of logs.engine.streamLog(containerId, request, signal))
+      for await (const chunk of logs.engine.streamLog(containerId, request, signal)) {
+        isRead = true;
         for (const entry of parser.push(chunk)) if (isWanted(entry)) keep(shown(entry));
+      }
       if (isEnded) for (const entry of parser.end()) if (isWanted(entry)) keep(shown(entry));
       if (parser.isDamaged) isWhole = false;
     } catch {
       // It was removed meanwhile, or the time is up.
       isWhole = false;
     }
+    if (isRead) read.push(containerId);
   });
+  // One that was removed meanwhile gave none, and is among those of which lines were kept.
+  const kept = earlierLines(logs, siteId, { containers: read, places: new LogPlaces(null), masks });
+  for (const written of kept) keep(written);
   found.sort(byTime);
   let bytes = 0;
   const cut = found.findLastIndex(

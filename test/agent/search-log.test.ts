@@ -20,9 +20,9 @@ const logsOf = (frames: readonly Buffer[], running: boolean): SiteLogs =>
     onStart: () => undefined,
   }) as unknown as SiteLogs;
 
-const search = (frames: readonly Buffer[], running = true) =>
+const search = (logs: SiteLogs) =>
   searchLog(
-    logsOf(frames, running),
+    logs,
     "site_x",
     { text: "x", after: null, before: null, limit: 500, masks: [], timeoutMs: 5000 },
     new AbortController().signal,
@@ -34,7 +34,7 @@ it("the newest lines that fit into one message are found, however JSON writes wh
   // Six characters in JSON for each escape.
   const text = `x${"\u001b[m".repeat(5000)}`;
   const lines = Array.from({ length: 60 }, (_, second) => frame(1, `${at(second)} ${text}\n`));
-  const found = await search(lines);
+  const found = await search(logsOf(lines, true));
   expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(maxFrameBytes);
   expect([found.complete, found.lines.at(-1)?.at]).toEqual([false, at(59)]);
   expect(found.lines.length).toBeGreaterThan(10);
@@ -43,13 +43,26 @@ it("the newest lines that fit into one message are found, however JSON writes wh
 it("the lines of a damaged log that can be read are found, and it is said that those are not all", async () => {
   const [one, two] = [frame(1, `${at(1)} x 1\n`), frame(1, `${at(2)} x 2\n`)];
   const damage = frame(3, "Error grabbing logs: x\n");
-  const { lines, complete } = await search([one, damage, two]);
+  const { lines, complete } = await search(logsOf([one, damage, two], true));
   expect([lines.map(({ text }) => text), complete]).toEqual([["x 1", "x 2"], false]);
 });
 
 it("what a container printed before its end is found without a newline, too", async () => {
-  const { lines, complete } = await search([frame(1, `${at(1)} fatal: x`)], false);
+  const { lines, complete } = await search(logsOf([frame(1, `${at(1)} fatal: x`)], false));
   expect([lines.map(({ text }) => text), complete]).toEqual([["fatal: x"], true]);
+});
+
+it("the lines kept of a container that is removed before its log is read are found, and that others may be missing is said", async () => {
+  const { engine, ...rest } = logsOf([], false);
+  const streamLog = () => {
+    throw new Error("No such container");
+  };
+  const lastLines = () => [
+    { containerId: "c".repeat(64), lines: [1, 2].map((second) => ({ at: at(second), text: `x ${second}` })) },
+  ];
+  const logs = { ...rest, engine: { ...engine, streamLog }, records: { lastLines } } as unknown as SiteLogs;
+  const { lines, complete } = await search(logs);
+  expect([lines.map(({ text }) => text), complete]).toEqual([["x 1", "x 2"], false]);
 });
 
 it("a search on which the engine hangs holds up its account's others no longer than it may take, and one that has no time left says so", async () => {
