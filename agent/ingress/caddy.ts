@@ -335,9 +335,7 @@ const protocolOfVisitor = (ranges: readonly string[]) =>
 
 /** What a trusted proxy was asked for by https is not sent to https once more. */
 const servedBehindProxy = (ranges: readonly string[], routes: object[]) =>
-  ranges.length === 0
-    ? []
-    : [{ match: saysHttps(ranges), handle: [{ handler: "subroute", routes }], terminal: true }];
+  ranges.length === 0 ? [] : [{ ...subroute(saysHttps(ranges), routes), terminal: true }];
 
 type Headers = Record<string, string[]>;
 /**
@@ -417,8 +415,7 @@ function fromOutside(
         match: { headers: { "Berth-Upstream": ["*"] } },
         routes: [
           {
-            match: sentTo(decider),
-            handle: [{ handler: "subroute", routes: allowed(settings, maxWebSockets, visitor, false) }],
+            ...subroute(sentTo(decider), allowed(settings, maxWebSockets, visitor, false)),
             terminal: true,
           },
           undecided(settings),
@@ -546,10 +543,8 @@ const upstreamVar = "{http.vars.upstream}";
 const headerSlots = Array.from({ length: Math.ceil((maxResponseHeaders + 1) / 4) }, (_, group) =>
   [0, 1, 2, 3].map((slot) => 4 * group + slot).filter((slot) => slot <= maxResponseHeaders),
 );
-const subroute = (match: object[], routes: object[]) => ({
-  match,
-  handle: [{ handler: "subroute", routes }],
-});
+const together = (routes: object[]) => ({ handle: [{ handler: "subroute", routes }] });
+const subroute = (match: object[], routes: object[]) => ({ match, ...together(routes) });
 
 /**
  * The way of requests to sites with rules: the first server passes them on to this one, which the responder names to it. It asks
@@ -743,7 +738,6 @@ const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
 const failed = { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] };
 
 /** What stands several times in a server is named, as Caddy makes each of its proxies, with all that they hold, as often as they stand there. */
-const named = (routes: object[]) => ({ handle: [{ handler: "subroute", routes }] });
 const invoke = (name: string) => ({ handle: [{ handler: "invoke", name }] });
 
 /**
@@ -805,9 +799,9 @@ function unmet(
   });
   return {
     named_routes: {
-      asDecided: named(asDecided),
-      decidedOn: named(decidedOn),
-      ...(!isBelow && { asMet: named(asMet) }),
+      asDecided: together(asDecided),
+      decidedOn: together(decidedOn),
+      ...(!isBelow && { asMet: together(asMet) }),
     },
     errors: {
       routes: [

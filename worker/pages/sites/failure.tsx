@@ -48,11 +48,11 @@ export const deployAgain = ({ deployType }: Pick<Site, "deployType">, ref: unkno
   deployType === "github" && typeof ref !== "string" ? "Deploy the newest commit" : "Deploy again";
 
 /** What a button that applies the fix says; null: it has no button. */
-function labelOf({ operation, input, summary }: Fix, site: Pick<Site, "deployType">): string | null {
+function labelOf({ operation, input, summary }: Fix, again = "Deploy again"): string | null {
   if (operation === "rollbackSite")
     return summary.replace(/^Roll back to deployment (\d+).*/, "Roll back to #$1");
   if (operation !== "patchSite") return null;
-  if (input["action"] === "deploy") return deployAgain(site, input["ref"]);
+  if (input["action"] === "deploy") return again;
   const settings = input["settings"];
   const [[name, value] = []] = Object.entries(settings ?? {}) as [string, unknown][];
   if (name === "port") return `Set port to ${String(value)} and deploy`;
@@ -103,7 +103,7 @@ export const FailureCard = ({
   const serves = current !== null && current.id !== deployment.id && site.status === "RUNNING";
   const place = cause === null ? undefined : placesOf[cause.code]?.(here);
   const labelled = fixes.flatMap((fix, index) => {
-    const label = labelOf(fix, site);
+    const label = labelOf(fix, deployAgain(site, fix.input["ref"]));
     return label === null ? [] : [{ label, index }];
   });
   return (
@@ -161,8 +161,7 @@ export async function applyFix(ctx: Ctx, deploymentId: string, index: number): P
   const { fixes, deployment } = await call(ctx, "explainDeployment", { id: deploymentId });
   const fix = fixes[index];
   const { siteId, ref } = await call(ctx, "getDeployment", { id: deploymentId });
-  const site = await call(ctx, "getSite", { id: siteId });
-  if (!fix || labelOf(fix, site) === null)
+  if (!fix || labelOf(fix) === null)
     throw conflict(`Deployment #${deployment.number} no longer offers this fix. Reload the page.`);
   if (fix.operation === "rollbackSite") {
     const target = String(fix.input["deploymentId"]);
