@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { holderOf, stillHolds } from "../../agent/ingress/holder.ts";
 import { writeAtomically } from "../../agent/write-atomically.ts";
@@ -27,17 +27,17 @@ export type State = {
 
 const given = new Set<number>();
 
-/** An unused port that was not returned before: whoever got that one may not be listening yet. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      const isNew = !given.has(port);
-      given.add(port);
-      server.close(() => resolve(isNew ? port : freePort()));
-    });
-  });
+/**
+ * An unused port that was not returned before: whoever got that one may not be listening yet. It is below those that Linux gives to
+ * connections (`ip_local_port_range`), any of which may be taken before a program listens or while it restarts, and below the
+ * databases' public ones.
+ */
+export async function freePort(): Promise<number> {
+  const port = randomInt(11_000, 20_000);
+  if (given.has(port) || !(await isFree(port))) return freePort();
+  given.add(port);
+  return port;
+}
 
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
