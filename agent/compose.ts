@@ -119,11 +119,11 @@ export function compose(config: AgentConfig, program: Program): Agent {
 
       const work = openWork(config, means, stopping.signal);
       watch(config, means, work, stopping.signal);
-      superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
+      const silence = superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
       const updates = updatesOf(config, work, program);
       const problems = {
         engine: watchEngine(engine, stopping.signal, (answers) => work.runner.engineIs(answers)),
-        ingress: ingress.problem,
+        ingress: () => ingress.problem() ?? silence(),
         update: () => updates?.problem() ?? null,
         old,
       };
@@ -439,15 +439,18 @@ function watchContainers(
 }
 
 /** Replaces hanging parts of the ingress; the control plane is notified, because visitors may have been affected. */
+/** @returns why no site can be served, as far as it was not mended; null: sites can be */
 function superviseIngress(
   config: AgentConfig,
   { engine }: Host,
   { runner, ingress }: { runner: Runner; ingress: IngressContainer },
   signal: AbortSignal,
-): void {
+): () => string | null {
+  let problem: string | null = null;
+  const onProblem = (found: string | null) => void (problem = found);
   const onReplaced = () => runner.ingressReplaced(new Date());
   const parts = partsOf(config.ingress, { routesFile: routesFileOf(config), renewCaddy: ingress.renew });
-  void watchIngress(parts, { signal, onReplaced });
+  void watchIngress(parts, { signal, onReplaced, onProblem });
   /** The engine may have ended while the ingress was replaced. One without our containers has another data directory: it is not ours. */
   async function ensureAgain(): Promise<void> {
     const found = await engine.listContainers({ [label.agent]: config.agentId });
@@ -463,6 +466,7 @@ function superviseIngress(
       onReplaced();
     },
   });
+  return () => problem;
 }
 
 /** Resolves once the control plane can be told at its first connection, before a job is taken. */

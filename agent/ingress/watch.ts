@@ -20,32 +20,50 @@ type Part = {
   /** Rejects or does not end where it is hung. */
   asks: (signal: AbortSignal) => Promise<void>;
   replace: () => Promise<void>;
+  /** For the operator, where it cannot be replaced or that does not help. */
+  advice: string;
 };
 
 /**
  * Looks whether what all sites' requests go through answers, and replaces what does not: it runs, so nobody else would.
  * @param parts each is asked through those before it, and not judged while one of them does not answer
+ * @param options.onProblem is told why sites stay unanswered and what to do, and null once all parts answer
  */
 export async function watchIngress(
   parts: readonly Part[],
-  options: { signal: AbortSignal; onReplaced: (name: string) => void; lookMs?: number; startMs?: number },
+  options: {
+    signal: AbortSignal;
+    onReplaced: (name: string) => void;
+    onProblem: (problem: string | null) => void;
+    lookMs?: number;
+    startMs?: number;
+  },
 ): Promise<void> {
-  const { signal, onReplaced } = options;
+  const { signal, onReplaced, onProblem } = options;
   let judgedFrom = performance.now() + (options.startMs ?? startMs);
   let replacements = 0;
   while (!signal.aborted) {
     await delay(options.lookMs ?? lookMs, undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted || performance.now() < judgedFrom) continue;
     const hung = await firstHung(parts, options.lookMs ?? lookMs, signal);
-    if (!hung) replacements = 0;
-    if (!hung || signal.aborted) continue;
+    if (signal.aborted) continue;
+    if (!hung) {
+      replacements = 0;
+      onProblem(null);
+      continue;
+    }
+    const problem = `The ${hung.name} of this host does not answer, so no site can be served: ${hung.advice}`;
+    if (replacements > 0) onProblem(problem);
     judgedFrom =
       performance.now() + (options.startMs ?? startMs) * 2 ** Math.min(replacements++, mostDoublings);
     log("error", `The ${hung.name} does not answer: it is replaced, and sites answer once it is there again`);
     await hung
       .replace()
       .then(() => onReplaced(hung.name))
-      .catch((error: unknown) => log("error", `The ${hung.name} was not replaced`, { error }));
+      .catch((error: unknown) => {
+        log("error", `The ${hung.name} was not replaced`, { error });
+        onProblem(problem);
+      });
   }
 }
 
@@ -107,6 +125,7 @@ export function partsOf(
         if (found.length === 0) throw new Error("It does not run: see that its supervisor does");
         for (const id of found) process.kill(id, "SIGKILL");
       },
+      advice: `see that its supervisor runs, and what its log says (journalctl -u berth-responder); another program may have port ${responderPort} or ${statusPort} (ss -tulnp shows it).`,
     },
     {
       name: "ingress",
@@ -117,6 +136,7 @@ export function partsOf(
         await ask({ address: peersAddress, port: statusPort, host: "nobody.invalid" }, signal);
       },
       replace: renewCaddy,
+      advice: "see the log of its container, which docker ps lists as berth-ingress-….",
     },
   ];
 }

@@ -12,16 +12,27 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 let watching = new AbortController();
 afterEach(() => watching.abort());
 
-/** Parts that answer as they are told, and what was replaced of them. */
-function watch(asks: Record<string, () => Promise<void>>, startMs = 0) {
+/** Parts that answer as they are told, what was replaced of them, and what the operator was told last. */
+function watchAndTell(
+  asks: Record<string, () => Promise<void>>,
+  { startMs = 0, replace = async () => {} } = {},
+) {
   watching = new AbortController();
   const replaced: string[] = [];
+  let problem: string | null | undefined;
   void watchIngress(
-    Object.entries(asks).map(([name, ask]) => ({ name, asks: ask, replace: async () => undefined })),
-    { signal: watching.signal, onReplaced: (name) => replaced.push(name), lookMs: 5, startMs },
+    Object.entries(asks).map(([name, ask]) => ({ name, asks: ask, replace, advice: "look at it." })),
+    {
+      signal: watching.signal,
+      onReplaced: (name) => replaced.push(name),
+      onProblem: (found) => void (problem = found),
+      lookMs: 5,
+      startMs,
+    },
   );
-  return replaced;
+  return { replaced, problem: () => problem };
 }
+const watch = (...of: Parameters<typeof watchAndTell>) => watchAndTell(...of).replaced;
 const refuses = () => Promise.reject(new Error("refused"));
 
 it("what is slow, or does not answer once, is left alone", async () => {
@@ -41,13 +52,28 @@ it("what does not answer twice is replaced, and what is asked through it is not 
 });
 
 it("what is replaced in vain is replaced less and less often", async () => {
-  const replaced = watch({ ingress: refuses }, 40);
+  const replaced = watch({ ingress: refuses }, { startMs: 40 });
   const at: number[] = [];
   for (const count of [1, 2, 3, 4]) {
     await vi.waitUntil(() => replaced.length >= count, { interval: 5, timeout: 20_000 });
     at.push(performance.now());
   }
   expect(Number(at[3]) - Number(at[2])).toBeGreaterThan(140);
+});
+
+it.each([
+  ["cannot be replaced", () => Promise.reject(new Error("it does not run"))],
+  ["does not answer although it was replaced", async () => {}],
+])("the operator is told of a part that %s, until it answers", async (_, replace) => {
+  let answers = false;
+  const { problem } = watchAndTell(
+    { responder: () => (answers ? Promise.resolve() : refuses()) },
+    { replace },
+  );
+  const told = "The responder of this host does not answer, so no site can be served: look at it.";
+  await vi.waitUntil(() => problem() === told);
+  answers = true;
+  await vi.waitUntil(() => problem() === null);
 });
 
 it("what answers by HTTP on the port of visitors is not taken for the ingress", async () => {
