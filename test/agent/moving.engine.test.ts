@@ -7,8 +7,60 @@ import { testedImages } from "../support/database-spec.ts";
 
 const manual = readFileSync(join(import.meta.dirname, "../../docs/manual/moving.md"), "utf8");
 const host = await new DatabaseHost().open();
-beforeAll(() => ensureImages([testedImages.mysql, testedImages.redis]), 15 * 60_000);
+beforeAll(() => ensureImages([testedImages.postgresql, testedImages.mysql, testedImages.redis]), 15 * 60_000);
 afterAll(() => host.close());
+
+/** What a project of Supabase has that another server refuses. */
+const supabase = `
+CREATE SCHEMA extensions; CREATE EXTENSION "uuid-ossp" SCHEMA extensions; CREATE EXTENSION pg_stat_statements SCHEMA extensions;
+CREATE SCHEMA auth AUTHORIZATION supabase_admin;
+CREATE TABLE auth.users (id uuid PRIMARY KEY, email text); ALTER TABLE auth.users OWNER TO supabase_admin;
+CREATE FUNCTION auth.uid() RETURNS uuid LANGUAGE sql STABLE AS 'SELECT nullif(current_setting(''jwt.sub'', true), '''')::uuid';
+CREATE TABLE todos (id uuid PRIMARY KEY DEFAULT extensions.uuid_generate_v4(), owner uuid REFERENCES auth.users DEFAULT auth.uid());
+ALTER TABLE todos ENABLE ROW LEVEL SECURITY; GRANT ALL ON todos TO anon;
+CREATE POLICY reading ON todos FOR SELECT TO anon USING (owner = auth.uid());
+INSERT INTO auth.users VALUES ('00000000-0000-4000-8000-000000000001', 'a@b.example');
+INSERT INTO todos (owner) SELECT id FROM auth.users;
+CREATE FUNCTION extensions.watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+CREATE EVENT TRIGGER watch ON ddl_command_end EXECUTE FUNCTION extensions.watch();
+CREATE PUBLICATION everything FOR ALL TABLES;`;
+
+it("a dump of Supabase fills a PostgreSQL database by the manual's commands, and one of all schemas lacks only the policies' roles", async () => {
+  const spec = await host.provision("postgresql", "moved");
+  const [login] = spec.logins;
+  const old = { ...spec, databaseName: "old" };
+  await host.psql(
+    spec,
+    "SET client_min_messages = error; CREATE ROLE anon; CREATE ROLE supabase_admin; CREATE DATABASE old",
+    "berth",
+  );
+  await host.psql(old, supabase, "berth");
+  const [, taken = ""] = /`pg_dump (-Fc -n .*?) …`/.exec(manual) ?? [];
+  for (const [file, options] of [
+    ["some", taken],
+    ["all", "-Fc"],
+  ])
+    await host.run(spec, ["sh", "-ec", `pg_dump --username=berth ${options} old >/tmp/${file}.dump`]);
+  await host.psql(spec, "DROP DATABASE old; DROP ROLE anon, supabase_admin", "berth");
+  const [commands = ""] = /^pg_restore -l .*?latest\.dump$/ms.exec(manual) ?? [];
+  const address = `postgresql://${login?.username}:${login?.password}@127.0.0.1/${spec.databaseName}`;
+  const restore = (file: string, pattern: string) =>
+    host.run(spec, [
+      "bash",
+      "-ec",
+      `cd /tmp; ${commands}`
+        .replaceAll("latest", file)
+        .replace(/'postgresql:.*?'/, address)
+        .replace("grep -vE '", `$&${pattern}`),
+    ]);
+  await expect(restore("all", "")).rejects.toThrow('role "anon" does not exist');
+  await host.psql(spec, /`(CREATE SCHEMA extensions; .*?)`/.exec(manual)?.[1] ?? "");
+  await restore("some", "POLICY|");
+  const read =
+    "INSERT INTO todos DEFAULT VALUES; SELECT count(*), count(u.email) FROM todos t LEFT JOIN auth.users u ON u.id = t.owner";
+  expect(await host.psql(spec, read)).toBe("2|1");
+  expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+}, 240_000);
 
 /** In mysqldump's words of MySQL 8.4. */
 const dump = `-- MySQL dump 10.13  Distrib 8.4.3, for Linux (x86_64)
