@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { answerTimeout } from "../../agent/docker/answer-timeout.ts";
 import type { Host } from "../../agent/host.ts";
 import { JobError, type JobRun } from "../../agent/job.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
@@ -336,7 +337,9 @@ describe("while the engine is restarted", () => {
     await answered(1);
     expect(frames("failed")).toEqual([]);
     const said = frames("log").flatMap(({ lines }) => lines.map(({ text }) => text));
-    expect(said).toEqual(["The host's Docker engine was restarted: this is done once more."]);
+    expect(said).toEqual([
+      "The host's Docker engine was restarted or did not answer: this is done once more.",
+    ]);
   });
 
   it("a job that fails so again, or may not begin again, says that it was the engine", async () => {
@@ -394,6 +397,35 @@ describe("while the engine is restarted", () => {
     third?.resolve({});
     await answered(2);
     expect(frames("done")).toHaveLength(1);
+  });
+
+  it("a job that fails because the engine hung begins once more when it goes on, though it never went away", async () => {
+    const hung = Promise.withResolvers<void>();
+    ping = () => hung.promise;
+    offer(deployJob());
+    const [first] = await begun(1);
+    first?.reject(new Error("socket hang up"));
+    await vi.waitUntil(() => frames("log").length > 0, 10_000);
+    hung.resolve();
+    const [, second] = await begun(2);
+    second?.resolve({});
+    await answered(1);
+    const said = frames("log").flatMap(({ lines }) => lines.map(({ text }) => text));
+    expect(said).toEqual([
+      "The host's Docker engine does not answer: this waits for it.",
+      "The host's Docker engine was restarted or did not answer: this is done once more.",
+    ]);
+
+    ping = () => Promise.resolve();
+    offer(deployJob());
+    const [, , third] = await begun(3);
+    const signal = answerTimeout(1);
+    await vi.waitUntil(() => signal.aborted);
+    third?.reject(new Error("The operation was aborted", { cause: signal.reason }));
+    const [, , , fourth] = await begun(4);
+    fourth?.resolve({});
+    await answered(2);
+    expect(frames("failed")).toEqual([]);
   });
 
   it("a job that fails for another reason says that one, once", async () => {
