@@ -9,6 +9,9 @@ import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
 import { writeWithSpare } from "../write-atomically.ts";
 
+/** What was read later than this after now was read by a clock that was ahead, and outdates nothing. */
+const clockDifferenceMs = 60_000;
+
 /**
  * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.
  * @param found sites that have containers here. Where the file is damaged or gone, any of these may serve
@@ -56,8 +59,10 @@ export function openRoutes(
     }
   }
 
-  const isOutdated = (siteId: string, readAtMs = Infinity): boolean =>
-    readAtMs < (table.told?.[siteId]?.readAtMs ?? -Infinity);
+  const isOutdated = (siteId: string, readAtMs = Infinity): boolean => {
+    const toldAtMs = table.told?.[siteId]?.readAtMs ?? -Infinity;
+    return readAtMs < toldAtMs && toldAtMs < Date.now() + clockDifferenceMs;
+  };
 
   function replace(next: RouteTable): void {
     if (JSON.stringify(next) === JSON.stringify(table)) return;

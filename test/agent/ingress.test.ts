@@ -410,6 +410,19 @@ describe("the responder", () => {
     expect(routes.newest("site_9", sent)).toEqual(["former.localhost"]);
   });
 
+  it("names change also while the control plane's clock is set back, which was an hour ahead", async () => {
+    const nowMs = Date.now();
+    const ahead = { hostnames: ["ahead.localhost"], ingress: {}, readAtMs: nowMs + 3_600_000 };
+    await routes.route("site_12", ["ahead.localhost"], [target("10.0.0.12")]);
+    await routes.tell("site_12", ahead);
+    await routes.tell("site_12", { hostnames: ["back.localhost"], ingress: {}, readAtMs: nowMs });
+    expect(routes.hostnames("site_12")).toEqual(["back.localhost"]);
+    expect(await responder.leadsTo("back.localhost")).toBe("10.0.0.12:3000");
+    await routes.tell("site_12", { ...ahead, readAtMs: nowMs - 1 });
+    expect(routes.hostnames("site_12")).toEqual(["back.localhost"]);
+    await routes.unroute("site_12");
+  });
+
   it("a site that is deployed for the first time has the names that it was told of meanwhile", async () => {
     await routes.tell("site_10", { hostnames: ["two.localhost"], ingress: {}, readAtMs: 2000 });
     expect(routes.sites()).not.toContain("site_10");
