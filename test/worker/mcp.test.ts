@@ -471,6 +471,34 @@ describe("the door of MCP", () => {
     ]);
   });
 
+  it("takes one call a request: a batch would be many calls that count as one", async () => {
+    const key = await account();
+    const listing = { jsonrpc: "2.0", method: "tools/call", params: { name: "list_sites", arguments: {} } };
+    for (const batch of [
+      [
+        { ...listing, id: 1 },
+        { ...listing, id: 2 },
+      ],
+      [{ ...listing, id: 1 }],
+    ]) {
+      const answer = await call("/mcp", {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${key}`,
+          "Content-Type": "application/json",
+          Accept: "application/json, text/event-stream",
+        },
+        body: `\n ${JSON.stringify(batch)}`,
+      });
+      expect([answer.status, await answer.json()]).toMatchObject([
+        400,
+        { issues: [{ path: "", message: expect.stringContaining("batch") }] },
+      ]);
+    }
+    const { body } = await api<Page<Activity>>(key, "GET", "/activity");
+    expect(body.data.filter(({ operation }) => operation === "list_sites")).toEqual([]);
+  });
+
   it("counts calls by the key's own limit, and says what is left of it", async () => {
     const key = await account();
     const accountId = await ownerOf(key);

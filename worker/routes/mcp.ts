@@ -48,7 +48,9 @@ export const mcp = new Hono<AppEnv>()
   .all("/", async (c) => {
     const groups = groupsOf(c);
     if (c.var.ctx.actor.type !== "key") throw new AppError("unauthorized");
-    await textOf(c.req.raw.clone());
+    // It would count as one request, whatever is in it; revisions since June 2025 have none.
+    if ((await textOf(c.req.raw.clone())).trimStart().startsWith("["))
+      throw invalid("", "A batch is not accepted: send each message in a request of its own.");
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(c.var.ctx) };
     // Loaded on first use: nothing else needs the protocol.
     const { answerMcp } = await import("../assistant/mcp.ts");
