@@ -91,6 +91,7 @@ function sharedOf(env: Env) {
       outcome: (id, accountId) => pendingCall(id).outcome(accountId),
     },
     events: { follow: (accountId, reader, afterSeq) => eventsOf(accountId).follow(afterSeq, reader) },
+    takeFrom: (limit, accountId) => takeFrom({ env }, limit, accountId),
     devices: {
       start: (userCode, deviceHash, { name, address, origin }) =>
         device(userCode).start(deviceHash, name, address, origin),

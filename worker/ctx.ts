@@ -5,6 +5,7 @@ import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { ChatReply } from "../protocol/api/chat.ts";
 import type { History, PendingCall, Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
+import type { Operation } from "../protocol/api/operations.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
@@ -66,9 +67,13 @@ export type Ctx = {
   devices: DeviceCodes;
   conversations: Conversations;
   pendingCalls: PendingCalls;
+  /** Counts one use against a limit of the account. @throws AppError rate_limited */
+  takeFrom(limit: AccountLimit, accountId: Id<"account">): Promise<void>;
   /** Let a promise outlive the answer. */
   defer(work: Promise<unknown>): void;
 };
+
+type AccountLimit = Exclude<NonNullable<Operation["limit"]>, "chat">;
 
 /** Hints to the hosts' links. The jobs table is the truth: a lost hint costs latency, never a job. */
 type HostHints = {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { operations, type OperationId } from "../../protocol/api/operations.ts";
+import { operations, type Operation, type OperationId } from "../../protocol/api/operations.ts";
 import { call } from "../../worker/api/call.ts";
 import { routesOf } from "../../worker/api/routes.ts";
 import { verbs, type VerbId } from "../../worker/api/verbs.ts";
@@ -8,6 +8,7 @@ import type { Actor, Ctx } from "../../worker/ctx.ts";
 import type { AppError } from "../../worker/domain/app-error.ts";
 import { maxBodyBytes } from "../../worker/middleware/body.ts";
 import { version } from "../../worker/version.ts";
+import { assistantActor } from "./assistant.ts";
 import { accountRow, newId, write } from "./billing-rows.ts";
 import { ask, guardedKey, keyOf, made, notedLimits } from "./direct.ts";
 import { bindings, newSession } from "./service.ts";
@@ -250,6 +251,34 @@ describe("a request", () => {
     const { send } = await service({}, { sourceInspected: 9 });
     const limited = await send("POST", "/api/v1/sources/inspect", example("inspectSource"));
     expect([limited.status, limited.headers.get("Retry-After")]).toEqual([429, "9"]);
+  });
+
+  it("counts against that limit whoever makes it: a page and the assistant's tools as well", async () => {
+    const accountId = newId("account");
+    const account = { accountId, role: "user", plan: "free", suspendedFor: null } as const;
+    const session: Actor = { type: "session", sessionId: newId("session"), ...account };
+    const callers: [VerbId, Actor][] = [
+      ["createKey", session],
+      ["testNotificationChannel", session],
+      ["inspectSource", assistantActor(accountId)],
+      ["probeSite", assistantActor(accountId)],
+    ];
+    for (const [verb, actor] of callers) {
+      const inputs = played(verb);
+      const { limit = "chat" }: Operation = operations[verb];
+      const makes = (limits: object) =>
+        call(
+          contextOf({ ...bindings, ...limits }, actor, () => undefined),
+          verb,
+          {},
+        );
+      const { noted, limits } = notedLimits();
+      await makes(limits);
+      expect([noted, inputs.length]).toEqual([[`${limit}:${accountId}`], 1]);
+      const refused = makes(notedLimits({ [limit]: 9 }).limits);
+      await expect(refused).rejects.toMatchObject({ code: "rate_limited" });
+      expect(inputs).toHaveLength(1);
+    }
   });
 
   it("under an Idempotency-Key is done once where it comes twice, and each time if it only reads or is nobody's", async () => {

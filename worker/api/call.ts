@@ -1,16 +1,19 @@
 import { operations, type Answered, type Input, type Operation } from "../../protocol/api/operations.ts";
-import type { Ctx } from "../ctx.ts";
+import { accountOf, type Ctx } from "../ctx.ts";
 import { recorded } from "../services/activity/record.ts";
 import { requireAccess } from "./access.ts";
 import { verbs, type Verb, type VerbId } from "./verbs.ts";
 
 /**
- * The dispatcher behind the API, the pages and the assistant: checks access, runs the verb, and records changes in the
- * audit log.
+ * The dispatcher behind the API, the pages and the assistant: checks access, counts against the operation's limit, runs the
+ * verb, and records changes in the audit log.
  */
 export async function call<Id extends VerbId>(ctx: Ctx, id: Id, input: Input<Id>): Promise<Answered<Id>> {
   const operation: Operation = operations[id];
   requireAccess(ctx, operation);
+  // Messages to the assistant are counted where they arrive.
+  if (operation.limit !== undefined && operation.limit !== "chat")
+    await ctx.takeFrom(operation.limit, accountOf(ctx));
   // `verbs` is typed per operation id; the compiler cannot derive one signature for the union of all ids.
   const verb = verbs[id] as unknown as Verb<Id>;
   // Each look of an operator at a customer's account is on record too.

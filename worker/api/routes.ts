@@ -1,14 +1,13 @@
 import { Hono, type Context, type MiddlewareHandler } from "hono";
 import { operations, type Input, type Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { anybody, authenticate } from "../middleware/authenticate.ts";
 import { actAs } from "../middleware/context.ts";
 import { body, limitBody, noBody, query, requireJson } from "../middleware/body.ts";
 import { idempotency } from "../middleware/idempotency.ts";
 import { knownQuery } from "../middleware/known-query.ts";
-import { takeForChat, takeFrom } from "../middleware/limit.ts";
+import { takeForChat } from "../middleware/limit.ts";
 import { requireAccess } from "./access.ts";
 import { call, isChange } from "./call.ts";
 import { verbs, type VerbId } from "./verbs.ts";
@@ -25,11 +24,6 @@ function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
     ...(operation.streams && { lastEventId: c.req.header("Last-Event-ID") }),
     ...c.req.param(),
   };
-}
-
-async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void> {
-  if (limit === "chat") await takeForChat(c);
-  else if (limit !== undefined) await takeFrom(c, limit, accountOf(c.var.ctx));
 }
 
 /** Fills each `{field}` of a template with the field of the answer. */
@@ -56,7 +50,7 @@ const answering =
     const ctx = c.get("ctx");
     const input = inputOf(c as Valid, operation);
     requireAccess(ctx, operation);
-    await takeLimit(c, operation);
+    if (operation.limit === "chat") await takeForChat(c);
     const mayRead = operation.readOnly === true || operation.readsUnless !== undefined;
     c.set("isRead", mayRead && !isChange(operation, input));
     c.set("shownOnce", operation.shownOnce);

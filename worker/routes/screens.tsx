@@ -4,12 +4,11 @@ import * as z from "zod";
 import { onlyViewed } from "../api/access.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { formOf, limitBody } from "../middleware/body.ts";
-import { takeForChat, takeFrom } from "../middleware/limit.ts";
+import { takeForChat } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
@@ -28,7 +27,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
     viewer,
     param: (name) => c.req.param(name) ?? "",
     query: (name) => c.req.query(name),
-    count: (limit) => (limit === "chat" ? takeForChat(c) : takeFrom(c, limit, accountOf(ctx))),
+    countMessage: () => takeForChat(c),
     async toAuth(path, fields) {
       // The session is the operator's, whose own account it would change.
       if (ctx.actor.type === "viewer") throw onlyViewed();

@@ -94,9 +94,8 @@ export const keys: Screen = {
     };
   },
   forms: {
-    async create({ ctx, count }, fields) {
+    async create({ ctx }, fields) {
       const input = fields.read(KeyCreate);
-      await count("keyMade");
       const { name, key } = await call(ctx, "createKey", input);
       return {
         to: "/account/keys",

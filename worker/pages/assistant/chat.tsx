@@ -215,9 +215,9 @@ export const assistant: Screen = {
     };
   },
   forms: {
-    async say({ ctx, count, query }, fields) {
+    async say({ ctx, countMessage, query }, fields) {
       const { message, conversationId, confirm } = fields.read(ChatRequest);
-      await count("chat");
+      await countMessage();
       const { model } = await call(ctx, "getChatPrice", {});
       // A command ends where its arguments do.
       const about = model === null || conversationId !== undefined ? "" : idIn(query("about"));

@@ -13,10 +13,8 @@ export type Asked = {
   /** A part of the path; it is there, since the path matched. */
   param: (name: string) => string;
   query: (name: string) => string | undefined;
-  /** Counts against a limit of the account, as the API does for the operation. @throws AppError rate_limited */
-  count: (
-    limit: "keyMade" | "sourceInspected" | "siteProbed" | "notificationTested" | "chat",
-  ) => Promise<void>;
+  /** Counts a message to the assistant, as the API does. @throws AppError rate_limited */
+  countMessage: () => Promise<void>;
   /** A request to better-auth with this browser's session; cookies that it sets are set. */
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
 };

@@ -304,7 +304,7 @@ const pickOf = (fields: Fields, names: readonly string[]): Record<string, string
   Object.fromEntries(names.flatMap((name) => (fields.text(name) === "" ? [] : [[name, fields.text(name)]])));
 
 /** What a host says of the repository of the form. @throws AppError invalid_request */
-async function checkedSource({ ctx, count }: Asked, fields: Fields): Promise<Checked> {
+async function checkedSource({ ctx }: Asked, fields: Fields): Promise<Checked> {
   const repository = repositoryOf(fields.text("githubUrl"));
   demandRepository(repository);
   const source = parsed(SourceInspect, {
@@ -312,7 +312,6 @@ async function checkedSource({ ctx, count }: Asked, fields: Fields): Promise<Che
     githubUrl: repository,
   });
   try {
-    await count("sourceInspected");
     const found = await call(ctx, "inspectSource", source);
     return { found, problem: found.problem };
   } catch (error) {
