@@ -18,7 +18,8 @@ import {
 } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
-const hour = 60 * 60_000;
+const minute = 60_000;
+const hour = 60 * minute;
 let greedy: string;
 let honest: string;
 let host: Awaited<ReturnType<typeof hostFor>>;
@@ -181,13 +182,28 @@ it("backups and verifications, of which a host makes one at a time, are made by 
   };
   const backUp = async (key: string, id: string) =>
     expect((await api(key, "POST", `/databases/${id}/backups`)).status).toBe(202);
-  const one = await database(honest);
+  const [one, another] = [await database(honest), await database(honest)];
   const many = [await database(greedy), await database(greedy), await database(greedy)];
   for (const id of many) await backUp(greedy, id);
   expect([await take(), await take()]).toEqual([many[0], null]);
   await backUp(honest, one);
   await end(many[0] ?? null);
   expect([await take(), await take()]).toEqual([one, null]);
+  await backUp(honest, another);
+  const age = (minutes: number) =>
+    sql("UPDATE jobs SET leased_at = leased_at - ? WHERE status = 'LEASED'", minutes * minute);
+  await age(14);
+  expect(await take()).toBeNull();
+  // One that takes longer holds up its own account's only.
+  await age(2);
+  for (const id of many.slice(1)) {
+    expect(await take()).toBe(id);
+    expect(await take()).toBeNull();
+    await end(id);
+  }
+  expect(await take()).toBeNull();
+  await end(one);
+  expect(await take()).toBe(another);
 });
 
 it("a webhook does not overtake what others wait for", async () => {

@@ -28,6 +28,9 @@ export const stuckAfterMs = 10 * minute;
 /** The limit for jobs that wait only because other accounts' work occupies the slots. */
 export const waitsForOthersMs = 24 * 60 * minute;
 
+/** How long a backup, a verification or a restore holds up the backups of other accounts on its host. */
+export const longForOthersMs = 15 * minute;
+
 /** How long a deployment waits for a database of its site that is being created. */
 export const databaseWaitMs = 10 * minute;
 

@@ -14,7 +14,13 @@ import {
   siteEnvVersions,
   sites,
 } from "../db/schema.ts";
-import { maxCommandsRunning, timeoutMsOf, unfitReason, type JobLimits } from "../domain/job-rules.ts";
+import {
+  longForOthersMs,
+  maxCommandsRunning,
+  timeoutMsOf,
+  unfitReason,
+  type JobLimits,
+} from "../domain/job-rules.ts";
 import type { LogId, Offer } from "../domain/lease.ts";
 import { replacedVolumes } from "./databases/replaced-volumes.ts";
 import { linkedEnvOf, offerLinks } from "./databases/linked-env.ts";
@@ -116,8 +122,10 @@ const oldest = (whose: SQL) => sql`
   SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
     -- Backups and verifications run one at a time per host; restores, and what they wait for, are exempt because a user is waiting.
+    -- One that takes long, as its owner's functions can make it, holds up only its own account's.
     AND NOT (j.kind IN ${backgroundKinds} AND EXISTS (
-      SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds})
+      SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}
+        AND (l.account_id = j.account_id OR l.leased_at > ${now} - ${sql.raw(String(longForOthersMs))}))
       AND NOT (j.kind IN ('database.backup', 'volume.backup') AND EXISTS (
         SELECT 1 FROM backups b WHERE b.id = j.backup_id AND b."trigger" = 'before-restore')))
     AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
