@@ -16,6 +16,8 @@ export type JobRun = {
   printedUntil: string | null;
   /** Runs once the result is in the journal; lost if the agent ends first. */
   afterwards(work: () => Promise<void>): void;
+  /** An owner's command may have run, which is not to run twice. */
+  hasRunCommand?: boolean;
   phase(phase: DeploymentStep, source?: { commit: string; commitMessage: string }): void;
 };
 

@@ -234,7 +234,8 @@ export class Runner {
         acrossRestart(
           this.host.engine,
           run,
-          () => mayRepeat(job, this.running.get(job.id)?.began ?? []),
+          // All are idempotent but for what an owner's command may have done, which a deployment's release command is too.
+          () => job.kind !== "site.command" && run.hasRunCommand !== true,
           // The other half is for doing it again.
           timeoutMs / 2,
           (over) => this.handle(fencedHost(this.host, AbortSignal.any([givenUp, over])), job, run),
@@ -463,11 +464,6 @@ class Slots {
     }
   }
 }
-
-/** All are idempotent but for what an owner's command may have done, which a deployment's release command is too. */
-const mayRepeat = (job: Job, began: readonly PhaseStart[]): boolean =>
-  job.kind !== "site.command" &&
-  !(job.kind === "site.deploy" && job.args.release && began.some(([phase]) => phase === "start"));
 
 const lateCommand = "The host did not finish this in time: ask the operator about the host.";
 

@@ -22,6 +22,7 @@ export async function runReleaseCommand(
   const command =
     release.command ?? (source.type !== "image" && (await host.engine.imageLabels(imageId))[releaseLabel]);
   if (!command) return null;
+  job.hasRunCommand = true;
   const startedMs = performance.now();
   const { timeoutSeconds } = release;
   job.phase("start");
