@@ -24,6 +24,9 @@ const units: Record<string, [one: string, many: string]> = {
   string: ["character", "characters"],
 };
 
+/** A body may have thousands of fields that are not known. */
+const mostNamed = 20;
+
 const listed = (values: readonly unknown[]): string =>
   values.map((value) => JSON.stringify(value) ?? String(value)).join(", ");
 
@@ -64,8 +67,11 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
       return formats[issue.format] === undefined
         ? "not in the expected form"
         : `must be ${formats[issue.format]}`;
-    case "unrecognized_keys":
-      return `unknown ${issue.keys.length === 1 ? "field" : "fields"} ${listed(issue.keys)}`;
+    case "unrecognized_keys": {
+      const more = issue.keys.length - mostNamed;
+      const named = listed(issue.keys.slice(0, mostNamed));
+      return `unknown ${issue.keys.length === 1 ? "field" : "fields"} ${named}${more > 0 ? ` and ${more} more` : ""}`;
+    }
     case "invalid_key":
     case "invalid_element":
     case "custom":

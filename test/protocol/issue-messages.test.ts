@@ -29,6 +29,11 @@ it.each<[z.ZodType, unknown, string]>([
   [Form, { kind: "a", list: ["x", "y"] }, "must have at most 1 entry"],
   [Form, { kind: "b", c: 1 }, 'unknown field "c"'],
   [Form, { kind: "b", c: 1, d: 1 }, 'unknown fields "c", "d"'],
+  [
+    Form,
+    { kind: "b", ...Object.fromEntries(Array.from({ length: 23 }, (_, index) => [`f${index}`, 1])) },
+    `unknown fields ${Array.from({ length: 20 }, (_, index) => `"f${index}"`).join(", ")} and 3 more`,
+  ],
   [z.email(), "x", "must be an email address"],
   [z.iso.datetime(), "x", "must be a time such as 2026-01-31T12:00:00Z"],
   [z.string().regex(/^a$/), "b", "not in the expected form"],
