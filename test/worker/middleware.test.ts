@@ -78,6 +78,18 @@ describe("a body", () => {
     });
   });
 
+  it("that is nested deeper than anything here is refused before it is parsed, but brackets in its texts are none", async () => {
+    const nested = (depth: number) => `${'{"a":['.repeat(depth / 2)}1${"]}".repeat(depth / 2)}`;
+    const text = JSON.stringify([`\\"${"[".repeat(200)}`, "\\", ...Array.from({ length: 200 }, () => [{}])]);
+    for (const accepted of [nested(100), text])
+      expect(await send(accepted, "application/json")).toMatchObject({ status: 200 });
+    for (const refused of [nested(102), "[".repeat(500_000)])
+      expect(await send(refused, "application/json")).toMatchObject({
+        status: 400,
+        answer: { issues: [{ path: "", message: "The body is nested more than 100 deep" }] },
+      });
+  });
+
   it("that is not UTF-8 is refused: it would be read as other text", async () => {
     const broken = [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80]];
     const sent = (bytes: number[]) =>

@@ -90,9 +90,8 @@ const WithCode = z.looseObject({ code: z.string().max(100) });
 const WithEmail = z.looseObject({ email: z.string().max(254) });
 
 const sentIn = (request: Request): Promise<unknown> =>
-  request
-    .clone()
-    .json()
+  textOf(request.clone())
+    .then(fromJson)
     .catch(() => null);
 
 /** None is the same as an empty object. @throws AppError unsupported_media_type, invalid_request */

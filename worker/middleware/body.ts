@@ -115,8 +115,24 @@ export const limitBody = bodyLimit({
   },
 });
 
+/** Deeper than anything that is sent here. A million brackets take JSON.parse half a second. */
+const maxDepth = 100;
+
+function isTooDeep(json: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at];
+    if (character === '"') while (++at < json.length && json[at] !== '"') at += json[at] === "\\" ? 1 : 0;
+    else if (character === "[" || character === "{") depth++;
+    else if (character === "]" || character === "}") depth--;
+    if (depth > maxDepth) return true;
+  }
+  return false;
+}
+
 /** @throws AppError invalid_request */
 export function fromJson(text: string): unknown {
+  if (isTooDeep(text)) throw invalid("", `The body is nested more than ${maxDepth} deep`);
   try {
     return JSON.parse(text);
   } catch {

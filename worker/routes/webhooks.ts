@@ -21,10 +21,9 @@ export const webhooks = new Hono<AppEnv>()
       c.req.header("X-Gitlab-Event") ??
       c.req.header("X-Event-Key") ??
       null;
-    const push = readPushEvent(event, await c.req.text());
     const trigger = async () => {
       await takeFrom(c, "webhook", webhookHash(segment));
-      return triggerWebhook(c.var.ctx, segment, push);
+      return triggerWebhook(c.var.ctx, segment, readPushEvent(event, await c.req.text()));
     };
     // A Git host sends for all its customers from a few addresses, so only possible guesses count against the address.
     const isOwn = await isOwnWebhook(segment, tokenKeys(c.var.ctx.config, "deploy-webhook"));
