@@ -431,7 +431,7 @@ describe("a first invoice", () => {
     await write(update("packs", packIds.small, { kind: "site" }));
   });
 
-  it("is refused to an account with 1000 sites and databases that were never paid", async () => {
+  it("is refused to an account with 100 sites and databases that were never paid", async () => {
     const { ctx } = listening();
     const [accountId, stranger] = [newId("account"), newId("account")];
     const row = (table: "sites" | "databases", account_id: string, status: string) =>
@@ -460,11 +460,11 @@ describe("a first invoice", () => {
     expect(await neverPaid(ctx, accountId)).toEqual([{ count: 3 }]);
     expect(await neverPaid(ctx, newId("account"))).toEqual([]);
     expect(() => refuseMoreUnpaid([])).not.toThrow();
-    expect(() => refuseMoreUnpaid([{ count: 999 }])).not.toThrow();
-    expect(() => refuseMoreUnpaid([{ count: 1000 }])).toThrow(
+    expect(() => refuseMoreUnpaid([{ count: 99 }])).not.toThrow();
+    expect(() => refuseMoreUnpaid([{ count: 100 }])).toThrow(
       expect.objectContaining({
         code: "conflict",
-        extra: { reason: expect.stringContaining("1000 of your sites and databases") },
+        extra: { reason: expect.stringContaining("100 of your sites and databases") },
       }),
     );
   });

@@ -5,7 +5,7 @@ import { accounts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 
 /** Limit per account on sites and databases awaiting their first payment, and separately on invoices for credits. */
-export const maxNeverPaid = 1000;
+export const maxNeverPaid = 100;
 
 /** A query that counts them. */
 export const neverPaid = (ctx: Ctx, accountId: Id<"account">) =>
