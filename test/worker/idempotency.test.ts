@@ -338,6 +338,24 @@ describe("an answer under an Idempotency-Key", () => {
     expect(again.text).toContain("was a stream");
   });
 
+  it("that is large is kept as long as its account's of the day have less than 16 MiB together; a small one always", async () => {
+    const { send } = answering((c) => c.body("x".repeat(Number(c.req.query("bytes"))), 200));
+    for (let kept = 0; kept < 256; kept++) await send("/?bytes=65536", { key: `large-${kept}` });
+    expect(await send("/?bytes=65536", { key: "large-255" })).toMatchObject({
+      status: 200,
+      replayed: "true",
+    });
+    await send("/?bytes=4097", { key: "one-more" });
+    const refused = await send("/?bytes=4097", { key: "one-more" });
+    expect(refused).toMatchObject({ status: 409, replayed: null, times: 257 });
+    expect(refused.text).toContain("large answers in a day");
+    await send("/?bytes=4096", { key: "small" });
+    expect(await send("/?bytes=4096", { key: "small" })).toMatchObject({ replayed: "true" });
+    const another = answering((c) => c.body("x".repeat(5000), 200));
+    await another.send();
+    expect(await another.send()).toMatchObject({ replayed: "true" });
+  });
+
   it("is kept also for a client that has gone, and a failure to keep it is told once", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const { send, waited } = answering((c) => c.json({}));

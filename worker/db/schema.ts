@@ -1145,9 +1145,17 @@ export const idempotentRequests = sqliteTable(
     status: integer(),
     /** The body, sealed, because it may contain a key or a token that is shown once. */
     responseSealed: text("response_sealed"),
+    /** Whose large answer this is, and its length in bytes; null: it is none. */
+    accountId: text("account_id"),
+    largeBytes: integer("large_bytes"),
     createdAt: time("created_at").notNull(),
   },
-  (t) => [index("idempotent_requests_created").on(t.createdAt)], // the cron deletes old ones
+  (t) => [
+    index("idempotent_requests_created").on(t.createdAt), // the cron deletes old ones
+    index("idempotent_requests_large")
+      .on(t.accountId, t.largeBytes)
+      .where(sql`large_bytes IS NOT NULL`),
+  ],
 );
 
 /**

@@ -1,4 +1,4 @@
-import { and, eq, lt } from "drizzle-orm";
+import { and, eq, isNotNull, lt, sql } from "drizzle-orm";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { idempotentRequests } from "../../db/schema.ts";
@@ -18,6 +18,9 @@ type Claim = { replay: FirstAnswer } | { keep(answer: Kept): Promise<void>; rele
 const abandonedAfterMs = 5 * 60_000;
 /** Only the fact of a larger answer is stored; otherwise query results would fill the database. */
 const maxKeptBytes = 64 * 1024;
+/** And of an account's large answers in a day, so many together: each key may ask for dozens a minute. */
+const largeBytes = 4 * 1024;
+const maxLargeBytes = 16 * 1024 * 1024;
 
 /**
  * Admits one of several identical requests. @throws AppError idempotency_mismatch, or conflict while the first is
@@ -48,15 +51,19 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   if (claimed.length > 0)
     return {
       async keep({ status, location, body }) {
+        const bytes = Buffer.byteLength(body ?? "");
+        const large = bytes > largeBytes && { accountId: accountOf(ctx), largeBytes: bytes };
+        const isKept =
+          body !== null &&
+          bytes <= maxKeptBytes &&
+          (!large || (await largeKept(ctx)) + bytes <= maxLargeBytes);
         await ctx.db
           .update(idempotentRequests)
-          .set({
-            status,
-            responseSealed:
-              body === null || Buffer.byteLength(body) > maxKeptBytes
-                ? null
-                : ctx.secrets.seal(`${location ?? ""}\n${body}`, context),
-          })
+          .set(
+            isKept
+              ? { status, responseSealed: ctx.secrets.seal(`${location ?? ""}\n${body}`, context), ...large }
+              : { status },
+          )
           .where(row);
       },
       async release() {
@@ -72,10 +79,18 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
     );
   if (known.responseSealed === null)
     throw conflict(
-      "The first request with this Idempotency-Key succeeded, but its answer was not stored, because it was a stream or too large. It is not executed again.",
+      "The first request with this Idempotency-Key succeeded, but its answer was not stored, because it was a stream, too large, or more than is kept of an account's large answers in a day. It is not executed again.",
     );
   const answer = ctx.secrets.open(known.responseSealed, context);
   // Earlier versions stored the body alone.
   const [, location = "", body = answer] = /^((?:\/.*)?)\n([^]*)$/.exec(answer) ?? [];
   return { replay: { status: known.status, location: location || null, body } };
+}
+
+async function largeKept(ctx: Ctx): Promise<number> {
+  const [found] = await ctx.db
+    .select({ bytes: sql<number>`coalesce(sum(${idempotentRequests.largeBytes}), 0)` })
+    .from(idempotentRequests)
+    .where(and(eq(idempotentRequests.accountId, accountOf(ctx)), isNotNull(idempotentRequests.largeBytes)));
+  return found?.bytes ?? 0;
 }
