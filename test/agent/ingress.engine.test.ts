@@ -467,8 +467,8 @@ describe("the ingress", () => {
       const stopped = await beside();
       await routes.route("site_2", ["neighbour.localhost"], [target]);
       const dead = await beside();
-      // There is more to do than to show a page.
-      expect(dead.processorMs).toBeLessThan(3 * stopped.processorMs);
+      // Where it answers at times, there is more to do than to show a page.
+      expect(dead.processorMs).toBeLessThan((how.includes("times") ? 3 : 2) * stopped.processorMs);
       expect(dead.medianMs).toBeLessThan(4 * stopped.medianMs + 25);
       version.stop();
       await routes.unroute("site_1");
