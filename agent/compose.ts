@@ -438,8 +438,10 @@ function watchContainers(
   );
 }
 
-/** Replaces hanging parts of the ingress; the control plane is notified, because visitors may have been affected. */
-/** @returns why no site can be served, as far as it was not mended; null: sites can be */
+/**
+ * Replaces hanging parts of the ingress; the control plane is notified, because visitors may have been affected.
+ * @returns why no site can be served, as far as it was not mended; null: sites can be
+ */
 function superviseIngress(
   config: AgentConfig,
   { engine }: Host,

@@ -5,7 +5,6 @@ import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { contextFor } from "../middleware/context.ts";
-import { takeFrom } from "../middleware/limit.ts";
 import { requireSecondFactor } from "../services/accounts/second-factor.ts";
 import { requireRoomForKey } from "../services/keys/insert.ts";
 
@@ -29,7 +28,7 @@ export async function approvalRefusal(
   const ctx = contextFor(c, actor);
   await requireRoomForKey(ctx, actor.accountId);
   // First: a code that is right is used up.
-  await takeFrom(c, "keyMade", actor.accountId);
+  await ctx.takeFrom("keyMade", actor.accountId);
   try {
     await requireSecondFactor(ctx, actor.accountId, secondFactor);
   } catch (error) {
